@@ -4,11 +4,10 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// An encoder whose pictures are as large as a test wants them.
 final class SizedEncoder: VideoEncoder, @unchecked Sendable {

@@ -1,16 +1,17 @@
-import RTP
+package import RTP
 
 /// The packets of one access unit, or of a part of one, on their way to the viewers of one RTP stream.
 ///
 /// Each part has an object of its own: the packets of earlier parts, which the kernel and viewers hold, stay in place.
 /// The object holds the coded picture with the packets' payloads until the last viewer has got them.
-final class OutgoingFrame {
+package final class OutgoingFrame {
   /// The packets.
-  let batch = PacketBatch()
+  package let batch = PacketBatch()
+  // `exclusivity(unchecked)`: nothing of the frame is called while one of these changes. See ``Viewer``.
   /// The packets in the form that the kernel takes.
-  private(set) var messages = MessageVector()
+  @exclusivity(unchecked) package private(set) var messages = MessageVector()
   /// The picture that holds their payloads; nil while no viewer needs them.
-  var picture: CodedPicture?
+  @exclusivity(unchecked) package var picture: CodedPicture?
   /// `true` if these are the packets of an access unit of the track, and not of a clock or of sound beside pictures.
   private(set) var isFrame = true
   /// `true` if the picture begins with this part.
@@ -22,21 +23,21 @@ final class OutgoingFrame {
   /// `true` if frames that have not begun to leave are of no use any more: a key frame, where other frames are not.
   private(set) var replacesWaiting = false
   /// The number of packets that may have left by now: all, unless they are paced.
-  private(set) var released = 0
+  @exclusivity(unchecked) package private(set) var released = 0
   /// The most packets of one message, of these packets.
   let segmentsLimit: Int
   /// The most messages that one call gives to the kernel.
   let messagesAtATime: Int
   /// The number of objects that still need it; see ``OutgoingFramePool``.
-  private(set) var holders = 0
+  @exclusivity(unchecked) package private(set) var holders = 0
   /// Takes the frame back without a holder; nil where the frame has one owner for good.
   private unowned let pool: OutgoingFramePool?
 
   /// The number of packets.
-  var count: Int { batch.count }
+  package var count: Int { batch.count }
 
   /// The RTP sequence number of the first packet; there must be one.
-  var sequenceNumber: UInt16 { UInt16(batch[0].header[2]) << 8 | UInt16(batch[0].header[3]) }
+  package var sequenceNumber: UInt16 { UInt16(batch[0].header[2]) << 8 | UInt16(batch[0].header[3]) }
 
   /// The most packets that go to the kernel at once, where they are paced.
   static let pacedSegments = 8
@@ -50,7 +51,7 @@ final class OutgoingFrame {
   /// - Parameters:
   ///   - sending: the limits of messages and calls.
   ///   - pool: outlives the frame's holders.
-  init(_ sending: PacketSending = PacketSending(), pool: OutgoingFramePool? = nil) {
+  package init(_ sending: PacketSending = PacketSending(), pool: OutgoingFramePool? = nil) {
     self.pool = pool
     segmentsLimit = sending.segmentsLimit
     messagesAtATime = sending.messagesAtATime
@@ -65,7 +66,7 @@ final class OutgoingFrame {
   private static let madeLimit = 4
 
   /// Returns packets for a byte stream: one object for all callers that request the same packets.
-  func interleaved(_ packets: Range<Int>, channel: UInt8) -> InterleavedBytes {
+  package func interleaved(_ packets: Range<Int>, channel: UInt8) -> InterleavedBytes {
     if let interleaved, interleaved.packets == packets, interleaved.channel == channel { return interleaved.bytes }
     interleaved = nil
     var count = packets.count * InterleavedBytes.headerBytes
@@ -97,10 +98,10 @@ final class OutgoingFrame {
   }
 
   /// Notes another holder, which needs the frame until it calls ``removeHolder()``.
-  func addHolder() { holders += 1 }
+  package func addHolder() { holders += 1 }
 
   /// Notes that a holder needs the frame no longer. The last one gives it back.
-  func removeHolder() {
+  package func removeHolder() {
     precondition(holders > 0, "a holder leaves once")
     holders -= 1
     if holders == 0 { pool?.takeBack(self) }
@@ -114,7 +115,7 @@ final class OutgoingFrame {
 
   /// Takes the packets in ``batch``. All of them may leave at once unless `isPaced`. A key frame makes waiting frames
   /// useless unless `replacesWaiting` is `false`.
-  func fill(
+  package func fill(
     isFrame: Bool = true, isKeyFrame: Bool, replacesWaiting: Bool = true, isPaced: Bool, isFirstPart: Bool = true,
     isLastPart: Bool = true
   ) {
@@ -130,7 +131,7 @@ final class OutgoingFrame {
   }
 
   /// Releases the first `packets` packets, and those that the kernel takes in one message with them.
-  func release(_ packets: Int) {
+  package func release(_ packets: Int) {
     released = max(released, messages.boundary(from: min(packets, count)))
   }
 }
@@ -144,29 +145,29 @@ final class OutgoingFrame {
 /// - A frame with holders holds its picture once for all of them, whatever their number. With its last holder the frame
 ///   gives the picture back to the queue, and is free.
 /// - Only ``take(holding:)`` makes the first holder. A further one comes from a present one.
-final class OutgoingFramePool {
+package final class OutgoingFramePool {
   private var free: [OutgoingFrame] = []
   private let pictures: CodedPictureQueue
   private let sending: PacketSending
   /// The number of frames made so far. One is made only while no other is free.
-  private(set) var count = 0
+  package private(set) var count = 0
 
   /// Creates an empty pool.
   ///
   /// - Parameters:
   ///   - pictures: takes back a picture that no frame needs.
   ///   - sending: the limits of messages and calls.
-  init(pictures: CodedPictureQueue, _ sending: PacketSending = PacketSending()) {
+  package init(pictures: CodedPictureQueue, _ sending: PacketSending = PacketSending()) {
     self.pictures = pictures
     self.sending = sending
   }
 
   /// The number of frames that have holders.
-  var held: Int { count - free.count }
+  package var held: Int { count - free.count }
 
   /// Returns a frame without packets for the payloads in `picture`, or for payloads of its own. The caller is its only
   /// holder.
-  func take(holding picture: CodedPicture? = nil) -> OutgoingFrame {
+  package func take(holding picture: CodedPicture? = nil) -> OutgoingFrame {
     let frame = free.popLast() ?? make()
     frame.batch.removeAll()
     frame.picture = picture

@@ -1,8 +1,8 @@
-import Platform
+package import Platform
 
 /// A large frame whose packets leave one after the other over a part of the frame interval, so that no queue on the way
 /// has to hold all of them at once.
-struct PacedFrame {
+package struct PacedFrame {
   /// The frame.
   let frame: OutgoingFrame
   private let begin: Instant
@@ -15,20 +15,25 @@ struct PacedFrame {
   private static let burst = 2 * OutgoingFrame.pacedSegments
 
   /// The spread of a frame's packets.
-  struct Plan {
+  package struct Plan {
     /// The time to spread the packets over; zero for at once.
     var spread = Duration.zero
     /// The packets of an average frame.
     var usual = 0
 
+    /// Creates a plan; without arguments, one that spreads nothing.
+    package init(spread: Duration = Duration.zero, usual: Int = 0) {
+      (self.spread, self.usual) = (spread, usual)
+    }
+
     /// Returns `true` if a frame of so many packets is spread: one of more than twice the usual number.
-    func spreads(packets: Int) -> Bool {
+    package func spreads(packets: Int) -> Bool {
       spread > step && packets > max(burst, 2 * usual)
     }
   }
 
   /// Creates a frame of which the first packets have left at `begin`, and all the others are to leave within `spread`.
-  init(frame: OutgoingFrame, begin: Instant, spread: Duration) {
+  package init(frame: OutgoingFrame, begin: Instant, spread: Duration) {
     self.frame = frame
     self.begin = begin
     self.spread = spread
@@ -36,12 +41,12 @@ struct PacedFrame {
   }
 
   /// The time at which the next packets may leave.
-  var deadline: Instant { next }
+  package var deadline: Instant { next }
   /// `true` if all packets have been released.
-  var isOver: Bool { frame.released >= frame.count }
+  package var isOver: Bool { frame.released >= frame.count }
 
   /// Releases the packets whose time has come. Returns `false` if there are none.
-  mutating func release(at now: Instant) -> Bool {
+  package mutating func release(at now: Instant) -> Bool {
     guard now >= next else { return false }
     let share = min(1, max(0, (now - begin).seconds / spread.seconds))
     let before = frame.released

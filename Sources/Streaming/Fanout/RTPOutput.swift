@@ -9,9 +9,9 @@ import Synchronization
 /// One RTP stream and its viewers: an access unit is packetized once for all that share payload and packet size.
 ///
 /// Used by the send thread alone.
-final class RTPOutput {
+package final class RTPOutput {
   /// The properties that the viewers of one stream share.
-  struct Kind: Hashable {
+  package struct Kind: Hashable {
     let payload: StreamPayload
     /// The most bytes of a packet, protection included.
     let packetSize: Int
@@ -21,6 +21,18 @@ final class RTPOutput {
     var isForPeers = false
     /// The stream's only viewer, where each viewer is to have a stream of its own (``PacketSending/sharesPackets``).
     var viewer: ViewerID?
+
+    /// Creates a kind.
+    package init(
+      payload: StreamPayload, packetSize: Int, protection: StreamProtection? = nil, isForPeers: Bool = false,
+      viewer: ViewerID? = nil
+    ) {
+      self.payload = payload
+      self.packetSize = packetSize
+      self.protection = protection
+      self.isForPeers = isForPeers
+      self.viewer = viewer
+    }
 
     /// Returns `true` if the stream goes on without viewers: a viewer by RTSP that pauses comes back to the same one.
     /// Such viewers get `guestPayload`.

@@ -4,7 +4,7 @@ import RTP
 /// The packets for a viewer that has joined late: those that others have got before, from the last key frame on. They
 /// are sent faster than the stream, but no faster than a queue on the way bears. Packets that are sent meanwhile are at
 /// the replay's end.
-struct Replay {
+package struct Replay {
   /// The viewer that gets the replay.
   let viewer: Viewer
   /// The sequence number of the next packet.
@@ -15,7 +15,7 @@ struct Replay {
   private var filled: Instant
 
   /// The bytes that leave at once: half of what a small queue holds.
-  static let burstBytes = 32_768
+  package static let burstBytes = 32_768
   /// The replay's speed as a multiple of the stream's.
   private static let speed = 3.0
   /// The least bytes a second: without it a slow stream's key frame would take long.

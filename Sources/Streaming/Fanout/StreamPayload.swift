@@ -44,7 +44,7 @@ package struct StreamPayload: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns the payload for pictures of `codec`: a container with them, or the payload of that codec.
-  func with(codec: VideoCodec) -> StreamPayload {
+  package func with(codec: VideoCodec) -> StreamPayload {
     let payload = StreamPayload(format.with(codec: codec))
     return payload.format.codec == codec ? payload : .pictures(codec)
   }

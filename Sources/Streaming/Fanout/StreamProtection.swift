@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 import Platform
 import RTP
 package import SRTP
@@ -6,11 +6,11 @@ import Synchronization
 
 /// The protection of one stream's packets. Viewers that share the protection share the packets, which are encrypted
 /// once.
-struct StreamProtection: Hashable {
+package struct StreamProtection: Hashable {
   let key: SRTPKey
   /// The stream's source. It belongs to the key: two streams of one source under one key would reveal both (RFC 3711
   /// section 9.1).
-  let ssrc: UInt32
+  package let ssrc: UInt32
   /// The stream's progress; the same object in all copies.
   let progress = StreamProgress()
   /// `true` if other sources follow ``ssrc`` (``SourceNumbers``). Each has less than 32,768 packets, so that the
@@ -18,11 +18,11 @@ struct StreamProtection: Hashable {
   /// receivers are told the counter (MIKEY), they know only the one source.
   var hasSuccessors = false
 
-  static func == (one: StreamProtection, other: StreamProtection) -> Bool {
+  package static func == (one: StreamProtection, other: StreamProtection) -> Bool {
     one.ssrc == other.ssrc && one.key == other.key
   }
 
-  func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(ssrc)
     hasher.combine(key)
   }
@@ -49,7 +49,7 @@ struct StreamProtection: Hashable {
 /// numbered by the time of day at the process's start, in eighths of a second. One source lasts for at least 20,480
 /// packets, so that the numbers fall behind the clock, and a later process begins beyond them. The numbers repeat after
 /// 17 years.
-enum SourceNumbers {
+package enum SourceNumbers {
   private static let last: Atomic<UInt32> = {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
@@ -57,7 +57,7 @@ enum SourceNumbers {
   }()
 
   /// Returns the number of a time of day. The sources of a process that starts at that time begin after this number.
-  static func number(at time: timespec) -> UInt32 {
+  package static func number(at time: timespec) -> UInt32 {
     UInt32(truncatingIfNeeded: time.tv_sec * 8 + time.tv_nsec / 125_000_000)
   }
 
@@ -69,7 +69,7 @@ enum SourceNumbers {
   }()
 
   /// Returns a source that was never given out.
-  static func next() -> UInt32 {
+  package static func next() -> UInt32 {
     // Times an odd number, which gives a different result for each: RFC 3550 wants sources that look random.
     last.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9e37_79b1 &+ machine
   }

@@ -1,6 +1,6 @@
 import CTracing
-import Platform
-import RTP
+package import Platform
+package import RTP
 
 /// The bandwidth of the path to a viewer, and what leaves for it.
 extension Viewer {
@@ -15,7 +15,7 @@ extension Viewer {
 
   /// The bits a second that the stream may have for this viewer; nil where that does not matter: its network is open, or
   /// it gets nothing that a lower bitrate would bring it, as on a computer that sleeps.
-  func target(at now: Instant) -> Double? {
+  package func target(at now: Instant) -> Double? {
     if let leftOutSince, now - leftOutSince > Self.leftOutTime { return nil }
     return bandwidth?.target(at: now)
   }
@@ -50,10 +50,10 @@ extension Viewer {
 
   /// `true` if a circuit breaker has stopped the stream: no packet may leave, not even one that waits (RFC 8083 section
   /// 4.5).
-  var isStopped: Bool { bandwidth?.isStopped == true }
+  package var isStopped: Bool { bandwidth?.isStopped == true }
 
   /// Takes what the viewer's RTCP tells of the path.
-  func note(_ said: ViewerFeedback.Requests, at now: Instant) {
+  package func note(_ said: ViewerFeedback.Requests, at now: Instant) {
     guard bandwidth != nil, !feedback.isGroup(at: now) else { return }
     if said.isReport {
       // Packets in a stream of their own are none of the reported one.
@@ -66,7 +66,7 @@ extension Viewer {
   }
 
   /// Tells the present bandwidth to those who look.
-  func tellBandwidth(at now: Instant) {
+  package func tellBandwidth(at now: Instant) {
     guard let bandwidth, bandwidth.isHeard else { return }
     if bandwidth.isKnown {
       nightjar_network_estimate(

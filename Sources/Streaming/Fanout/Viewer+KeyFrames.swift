@@ -1,4 +1,4 @@
-import Platform
+package import Platform
 
 /// The key frames that a viewer needs.
 extension Viewer {
@@ -8,7 +8,7 @@ extension Viewer {
   }
 
   /// Returns `true` if the viewer needs a key frame and can take it now. Called after each frame.
-  func wantsKeyFrame(at now: Instant) -> Bool {
+  package func wantsKeyFrame(at now: Instant) -> Bool {
     guard awaitsKeyFrame || lacksKeyFrame, !isUnreachable, !isBlocked, now >= nextKeyFrameRequest,
       transport.framesInFlight == 0, bandwidth?.isPaused != true
     else { return false }

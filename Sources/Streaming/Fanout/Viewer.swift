@@ -1,7 +1,7 @@
 import Glibc
-import Platform
-import RTP
-import SRTP
+package import Platform
+package import RTP
+package import SRTP
 
 /// One viewer of a stream: the frames on their way to it, and its requests. Only the send thread uses it, except for
 /// ``figures``.
@@ -9,15 +9,15 @@ import SRTP
 /// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way, it
 /// loses the new ones, and all that follow up to the next key frame, because they could not be decoded. It never holds
 /// up another viewer.
-final class Viewer {
+package final class Viewer {
   /// The viewer's identity in its pipeline.
   let id: ViewerID
   /// The viewer's figures, which other threads read.
-  let figures: ViewerFigures
+  package let figures: ViewerFigures
   /// The viewer's RTCP.
-  let feedback: ViewerFeedback
+  package let feedback: ViewerFeedback
   /// The bandwidth of the path to the viewer; nil for a stream that cannot follow it, as sound, or that has several receivers.
-  let bandwidth: ViewerBandwidth?
+  package let bandwidth: ViewerBandwidth?
   /// The choice of the rendition that the viewer gets.
   @exclusivity(unchecked) var choice = RenditionChoice()
   let transport: any PacketTransport
@@ -40,7 +40,7 @@ final class Viewer {
   /// The most frames on their way to the viewer, if their packets are not spread.
   let framesInFlightLimit: Int
   /// `true` if frames are left out until a key frame comes, because they are of no use without it.
-  private(set) var awaitsKeyFrame = true
+  @exclusivity(unchecked) package private(set) var awaitsKeyFrame = true
   /// `true` if the viewer gets the current frame, of which more parts follow.
   private var isInFrame = false
   /// `true` if the viewer has ever got a frame. Frames before that are not lost.
@@ -72,10 +72,10 @@ final class Viewer {
   /// The number of packets that have left.
   var packetsSent = 0
   /// The result of the last attempt to send.
-  private(set) var step = Step.idle
+  @exclusivity(unchecked) package private(set) var step = Step.idle
 
   /// The most pictures on their way to one viewer; the reference design's figure.
-  static let framesInFlightLimit = 3
+  package static let framesInFlightLimit = 3
   /// The most frames, parts of frames and packets of sound that wait, where sound shares the stream with pictures.
   private static let pendingLimit = 32
   /// The most frames on their way if packets are spread by the bandwidth: as many as a large key frame delays.
@@ -92,7 +92,7 @@ final class Viewer {
   static let numberSpan = 1 << 15
 
   /// The result of an attempt to send.
-  enum Step {
+  package enum Step {
     /// Everything that may leave has left.
     case idle
     /// There is no room; the transport reports when there is.
@@ -110,7 +110,7 @@ final class Viewer {
   ///     sound replaces another.
   ///   - onStart: is told of the first packet, just before the packet leaves.
   ///   - onGoodbye: is called once, when the viewer says BYE.
-  init(
+  package init(
     transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures, bandwidth: ViewerBandwidth? = nil,
     framesInFlightLimit: Int = Viewer.framesInFlightLimit, unprotector: ControlUnprotector? = nil,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
@@ -129,12 +129,12 @@ final class Viewer {
   }
 
   /// `true` if something has begun to leave and has not ended.
-  var isBlocked: Bool { !pending.isEmpty }
+  package var isBlocked: Bool { !pending.isEmpty }
 
   /// Takes a frame, which the viewer holds until all of it has left, or leaves it out.
   ///
   /// - Returns: `true` if it was taken.
-  func offer(_ frame: OutgoingFrame, at now: Instant) -> Bool {
+  package func offer(_ frame: OutgoingFrame, at now: Instant) -> Bool {
     guard !isCatchingUp else { return false }
     guard frame.isFirstPart else { return follow(frame, at: now) }
     noteArrivals(at: now)
@@ -175,7 +175,7 @@ final class Viewer {
   /// and are left out where too much waits.
   ///
   /// - Returns: `true` if the viewer took them.
-  func offer(sound: OutgoingFrame, at now: Instant) -> Bool {
+  package func offer(sound: OutgoingFrame, at now: Instant) -> Bool {
     guard hasBegun, !isCatchingUp, !isUnreachable, !isInFrame, !isStopped else { return false }
     guard pending.count < Self.pendingLimit else {
       figures.update { $0.framesDropped += 1 }
@@ -215,7 +215,7 @@ final class Viewer {
   }
 
   /// Ends a frame that gets no more parts. No frame can be decoded until the next key frame.
-  func breakOff() {
+  package func breakOff() {
     guard isInFrame else { return }
     isInFrame = false
     awaitsKeyFrame = true
@@ -272,7 +272,7 @@ final class Viewer {
   }
 
   /// Sends the packets that may leave by now.
-  func flush(at now: Instant) {
+  package func flush(at now: Instant) {
     step = .idle
     while let first = pending.first {
       let frame = first.frame
@@ -350,7 +350,7 @@ final class Viewer {
   /// and so is all up to the next key frame.
   ///
   /// - Returns: `true` if frames were dropped.
-  func expire(at now: Instant) -> Bool {
+  package func expire(at now: Instant) -> Bool {
     guard isBlocked, now - lastProgress > Self.patience else { return false }
     hasFallenBehind = true
     giveUp(EAGAIN)
@@ -358,7 +358,7 @@ final class Viewer {
   }
 
   /// Drops everything on its way.
-  func giveUp(_ errorNumber: CInt = 0) {
+  package func giveUp(_ errorNumber: CInt = 0) {
     guard isBlocked else { return }
     var lost = 0
     for item in pending {

@@ -1,19 +1,19 @@
-import Platform
-import RTP
+package import Platform
+package import RTP
 
 /// The bandwidth of the path to one viewer: what has left, what has arrived, and what may leave now. Used by the send
 /// thread alone.
 ///
 /// A class, because its rings are kilobytes: a value would be copied each time that somebody looks at it. What is asked for each
 /// frame is stored beside them. No method is called while another one runs, so that nothing checks for that with each packet.
-final class ViewerBandwidth {
-  @exclusivity(unchecked) private(set) var estimate: BandwidthEstimate
+package final class ViewerBandwidth {
+  @exclusivity(unchecked) package private(set) var estimate: BandwidthEstimate
   /// The breaker of a stream over UDP; nil where the transport has a rule of its own: TCP, and a browser's consent.
-  @exclusivity(unchecked) private(set) var breaker: CircuitBreaker?
+  @exclusivity(unchecked) package private(set) var breaker: CircuitBreaker?
   /// `true` if there is a breaker.
   let hasBreaker: Bool
   /// `true` if the breaker has stopped the stream: nothing may leave.
-  @exclusivity(unchecked) private(set) var isStopped = false
+  @exclusivity(unchecked) package private(set) var isStopped = false
   /// `true` once the viewer, or its connection, has told anything. Before that, the path is open, and nobody is late.
   @exclusivity(unchecked) private(set) var isHeard = false
   @exclusivity(unchecked) private var log = SentLog()
@@ -31,9 +31,9 @@ final class ViewerBandwidth {
   /// `true` if the transport itself tells what has arrived. It knows sooner than the viewer's reports.
   @exclusivity(unchecked) private var isTold = false
   /// `true` if pictures are left out up to a key frame, because the path cannot take them.
-  @exclusivity(unchecked) private(set) var isPaused = false
+  @exclusivity(unchecked) package private(set) var isPaused = false
   /// The number of times that pictures were left out.
-  @exclusivity(unchecked) private(set) var pauses = 0
+  @exclusivity(unchecked) package private(set) var pauses = 0
 
   /// The counts of the last report, and the losses since the first.
   private struct Reported {
@@ -54,7 +54,7 @@ final class ViewerBandwidth {
   /// Creates the bandwidth of a path that is open.
   ///
   /// - Parameter wanted: the bits a second of the stream.
-  init(wanted: Double, breaker: CircuitBreaker? = nil, takesReceiverLimit: Bool = false) {
+  package init(wanted: Double, breaker: CircuitBreaker? = nil, takesReceiverLimit: Bool = false) {
     estimate = BandwidthEstimate(wanted: wanted)
     self.breaker = breaker
     hasBreaker = breaker != nil
@@ -63,13 +63,13 @@ final class ViewerBandwidth {
 
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
-  func target(at now: Instant) -> Double? {
+  package func target(at now: Instant) -> Double? {
     guard isLimited, !isStopped, !isSilent(at: now) else { return nil }
     return estimate.target(at: now)
   }
 
   /// Returns `true` if the viewer has told what arrives, and no longer does: nothing is known of its path.
-  func isSilent(at now: Instant) -> Bool {
+  package func isSilent(at now: Instant) -> Bool {
     estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
   }
 
@@ -77,7 +77,7 @@ final class ViewerBandwidth {
   var isKnown: Bool { isTold || reported != nil }
 
   /// `true` if the path has a limit.
-  var isLimited: Bool { estimate.limit != nil }
+  package var isLimited: Bool { estimate.limit != nil }
 
   /// Sets the bits a second of the stream.
   func setWanted(_ bits: Double) { estimate.wanted = bits }
@@ -96,7 +96,7 @@ final class ViewerBandwidth {
   /// Adds what may leave by now, and decides whether the path can take pictures.
   ///
   /// - Parameter isGroup: `true` if several receivers share the address: their reports are not taken, and none is late.
-  func refill(isGroup: Bool, at now: Instant) {
+  package func refill(isGroup: Bool, at now: Instant) {
     guard isHeard else { return }
     if hasBreaker {
       let sent = sent
@@ -126,7 +126,7 @@ final class ViewerBandwidth {
   /// - Parameters:
   ///   - number: the sequence number of the last one.
   ///   - bytes: their bytes, without the headers of UDP and IP.
-  func noteSent(number: UInt16, packets: Int, bytes: Int, at now: Instant) {
+  package func noteSent(number: UInt16, packets: Int, bytes: Int, at now: Instant) {
     let position = last.map { $0.position + Int64(number &- $0.number) } ?? Int64(number)
     last = (number, position)
     let bytes = bytes + packets * Self.headerBytes
@@ -156,7 +156,7 @@ final class ViewerBandwidth {
   ///   - reporter: the receiver that reports.
   ///   - repeated: the packets that were sent again unchanged so far, which the viewer counts as received.
   ///   - offset: the amount by which the stream's sequence numbers exceed the viewer's.
-  func take(
+  package func take(
     _ report: ReportedReception, of reporter: UInt32, repeated: UInt64, offset: UInt16, at now: Instant
   ) {
     guard !isTold, let last else { return }

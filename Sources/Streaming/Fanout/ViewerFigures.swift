@@ -18,16 +18,21 @@ package struct StreamStart: Hashable, Sendable {
 
 /// The identity of a viewer in its pipeline.
 package struct ViewerID: Hashable, Sendable {
-  let number: UInt64
+  package let number: UInt64
+
+  /// Creates an identity.
+  package init(number: UInt64) {
+    self.number = number
+  }
 }
 
 /// One viewer's figures: written by the send thread, read by any.
-final class ViewerFigures: Sendable {
+package final class ViewerFigures: Sendable {
   let id: ViewerID
   private let value: Mutex<DestinationStatistics>
 
   /// - Parameter client: the identity that all tracks of a viewer share; nil where the viewer gets no other track.
-  init(
+  package init(
     id: ViewerID, name: String, peer: ViewerPeer? = nil, track: Int = 0, client: ViewerID? = nil, isGuest: Bool = false
   ) {
     self.id = id
@@ -39,7 +44,8 @@ final class ViewerFigures: Sendable {
     value.withLock { body(&$0) }
   }
 
-  var current: DestinationStatistics { value.withLock { $0 } }
+  /// The present figures.
+  package var current: DestinationStatistics { value.withLock { $0 } }
 }
 
 extension DestinationStatistics {

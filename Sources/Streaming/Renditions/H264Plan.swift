@@ -14,9 +14,9 @@ package struct H264Plan: Sendable {
   /// The time for which the processors must suffice for the full size, before pictures of half the size change to that.
   package var sizePatience = Duration.seconds(30)
   /// The pause after a first failure of the encoder or its thread, and the longest one.
-  var pauses = EncoderFailures.pauses
+  package var pauses = EncoderFailures.pauses
   /// Starts the encoder's thread.
-  var startThread: RenditionThread.StartThread = RenditionThread.startDetached
+  package var startThread: RenditionThread.StartThread = RenditionThread.startDetached
 
   /// Creates a plan with an encoder.
   package init(

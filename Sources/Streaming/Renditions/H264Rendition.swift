@@ -1,6 +1,6 @@
 import Encoding
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// The pictures in H.264 of a stream of another codec, for viewers that cannot decode that codec.
@@ -9,13 +9,13 @@ import Synchronization
 /// and a ``Track`` of their own. The encode stage offers each frame before it encodes the frame, or before it leaves out an unwatched
 /// one. While the rendition rests, that costs two loads. Otherwise the stage copies or scales the frame, and the newest copy waits for
 /// the encoder.
-final class H264Rendition: ThreadedRendition, @unchecked Sendable {
+package final class H264Rendition: ThreadedRendition, @unchecked Sendable {
   // Sendable: the encoder's thread alone uses what is named so, and the lock of `thread` guards what is named so. All else is constant,
   // atomic or under a mutex.
 
   /// The track of the pictures. It is none of ``Pipeline/tracks``.
   let track: Track
-  let thread: RenditionThread
+  package let thread: RenditionThread
   private let plan: H264Plan
   private let requests: EncoderRequests
   private let sourceSize: PictureSize
@@ -172,9 +172,9 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
 
   // MARK: The encoder's thread
 
-  var makeEncoder: Pipeline.MakeRenditionEncoder { plan.makeEncoder }
+  package var makeEncoder: Pipeline.MakeRenditionEncoder { plan.makeEncoder }
 
-  func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) {
+  package func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) {
     let (color, limit) = thread.latest { (self.color, self.limit) }
     let size = takeProcessors(for: limit, isAnew: isAnew)
     try thread.reducer.prepare(from: sourceSize, to: size)
@@ -207,7 +207,7 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
     return size
   }
 
-  func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool {
+  package func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool {
     if requests.takeKeyFrame() { clock.request() }
     let timestamp = waiting.frame.timestamp
     let isDue = clock.isDue(at: timestamp, frameInterval: frameInterval)
@@ -216,7 +216,7 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
   }
 
   /// Returns `true` if the pictures have half the size, and the processors have sufficed for the full size long enough.
-  func isOutdated(at now: Instant) -> Bool {
+  package func isOutdated(at now: Instant) -> Bool {
     guard review.isDue(at: now) else { return false }
     let limit = thread.monitor.locked { self.limit }
     let needed = H264Plan.processors(for: limit, at: plan.configuration.frameRate)

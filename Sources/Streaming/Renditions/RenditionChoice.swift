@@ -1,7 +1,7 @@
-import Platform
+package import Platform
 
 /// A rendition of a stream's pictures.
-enum Rendition: Sendable {
+package enum Rendition: Sendable {
   /// The pictures in the stream's own size.
   case full
   /// The same pictures at half the width and half the height, for networks that take less than the least bitrate of the full
@@ -15,13 +15,13 @@ enum Rendition: Sendable {
 /// again once the network has taken clearly more for a while. A still picture needs little, so the small rendition shows no
 /// more of the network than that; then the full one is tried. A try that fails doubles the time to the next. The value has no
 /// clock.
-struct RenditionChoice: Sendable {
+package struct RenditionChoice: Sendable {
   /// The rendition that the viewer is to get.
-  private(set) var rendition = Rendition.full
+  package private(set) var rendition = Rendition.full
   /// `true` if the last change was a try: the network has shown no room for the full rendition, and no limit either.
-  private(set) var isTry = false
+  package private(set) var isTry = false
   /// The number of times in a row that the full rendition was too much.
-  private(set) var failures = 0
+  package private(set) var failures = 0
 
   /// The number of times in a row that the small rendition was chosen and did not come.
   private var refusals = 0
@@ -38,6 +38,9 @@ struct RenditionChoice: Sendable {
   private var decreases = 0
   /// The time at which the full rendition was chosen again; nil before that.
   private var returned: Instant?
+
+  /// Creates a choice that begins with the full picture.
+  package init() {}
 
   /// The time for which a network must take a little less than the full rendition needs, and clearly less.
   static let weakTime = (little: Duration.seconds(1), clear: Duration.milliseconds(200))
@@ -57,7 +60,7 @@ struct RenditionChoice: Sendable {
   static let provedTime = Duration.seconds(60)
 
   /// `true` if the choice may change though the network shows no limit any more.
-  var isUndecided: Bool { rendition == .small || weakSince != nil }
+  package var isUndecided: Bool { rendition == .small || weakSince != nil }
 
   /// Chooses the rendition at `now`, and returns it.
   ///
@@ -65,7 +68,7 @@ struct RenditionChoice: Sendable {
   ///   - limit: the bits a second that the viewer's network takes; nil where it has shown no limit.
   ///   - decreases: the number of times that the network has shown one.
   ///   - needed: the bits a second that the full rendition has at least.
-  mutating func choose(limit: Double?, decreases: Int, needed: Double, at now: Instant) -> Rendition {
+  package mutating func choose(limit: Double?, decreases: Int, needed: Double, at now: Instant) -> Rendition {
     defer { self.decreases = decreases }
     switch rendition {
     case .full:
@@ -100,12 +103,12 @@ struct RenditionChoice: Sendable {
   }
 
   /// Takes the full rendition, because the small one has not come, and does not choose the small one for a while.
-  mutating func refuse(at now: Instant) {
+  package mutating func refuse(at now: Instant) {
     (rendition, isTry, weakSince, returned) = (.full, false, nil, nil)
     refusedUntil = now + Self.refusedTime * Int64(1 << refusals)
     refusals = min(refusals + 1, Self.failuresLimit)
   }
 
   /// Takes the full rendition, because there is no other.
-  mutating func reset() { self = RenditionChoice() }
+  package mutating func reset() { self = RenditionChoice() }
 }

@@ -30,4 +30,7 @@ package struct RenditionStatistics: Sendable {
   package var encoderName = ""
   /// The reason why there is no encoder; nil where there is none.
   package var failure: String?
+
+  /// Creates figures of zero.
+  package init() {}
 }

@@ -1,5 +1,5 @@
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// The rendition that the RTP stream of one viewer carries, and the change from one to the other.
 ///
@@ -10,17 +10,17 @@ import Platform
 ///   so no picture comes twice.
 /// - To full pictures: the key frame must be captured after the request, because an older one may have a bitrate that is too high
 ///   for the viewer's network. The small picture of the frame before must have come, so no picture is missing.
-struct RenditionSwitch {
+package struct RenditionSwitch {
   /// The rendition that the stream carries.
-  private(set) var present = Rendition.full
+  package private(set) var present = Rendition.full
   /// The rendition that it is to carry.
-  private(set) var wanted = Rendition.full
+  package private(set) var wanted = Rendition.full
   /// The time since which the stream waits for the key frame of ``wanted``; nil where it waits for none.
-  private(set) var waitsSince: Instant?
+  package private(set) var waitsSince: Instant?
   /// The time since which full pictures are left out before a small key frame; nil where they are not.
-  private(set) var leavesOutSince: Instant?
+  package private(set) var leavesOutSince: Instant?
   /// `true` if they are left out for a key frame that has come and could not be taken, or that a later picture shows to be lost.
-  private(set) var lacksKeyFrame = false
+  package private(set) var lacksKeyFrame = false
   /// The `idr_pic_id` of the last key frame; nil where it is unknown.
   private var lastPictureID: Int?
   /// `true` if that key frame was the last picture.
@@ -41,23 +41,23 @@ struct RenditionSwitch {
   ///   - frameInterval: the time between two pictures at the nominal frame rate.
   ///   - lastKeyFrame: the last key frame of the stream: its `idr_pic_id`, nil where it is unknown, and whether no picture has come
   ///     since.
-  init(frameInterval: Duration, after lastKeyFrame: (id: Int?, isLast: Bool) = (nil, false)) {
+  package init(frameInterval: Duration, after lastKeyFrame: (id: Int?, isLast: Bool) = (nil, false)) {
     self.frameInterval = frameInterval
     (lastPictureID, isKeyFrameLast) = lastKeyFrame
   }
 
   /// `true` if pictures of the small rendition are what comes next.
-  var isSmall: Bool { present == .small || leavesOutSince != nil }
+  package var isSmall: Bool { present == .small || leavesOutSince != nil }
 
   /// Requests a rendition, from its next key frame on.
-  mutating func want(_ rendition: Rendition, at now: Instant) {
+  package mutating func want(_ rendition: Rendition, at now: Instant) {
     guard rendition != wanted else { return }
     wanted = rendition
     waitsSince = rendition == present ? nil : now
   }
 
   /// Goes on with full pictures at once: the small rendition does not come, or comes no more.
-  mutating func giveUp() {
+  package mutating func giveUp() {
     (present, wanted, waitsSince, leavesOutSince, lacksKeyFrame) = (.full, .full, nil, nil, false)
   }
 
@@ -68,7 +68,7 @@ struct RenditionSwitch {
   ///   - keyFrameTime: the time of the small key frame that was announced last.
   ///   - last: the time of the stream's last picture.
   ///   - isLosing: `true` if the viewer has not got the last picture.
-  mutating func takes(
+  package mutating func takes(
     _ unit: borrowing AccessUnit, of source: Rendition, keyFrameTime: Instant?, after last: Instant?, isLosing: Bool,
     at now: Instant
   ) -> Bool {

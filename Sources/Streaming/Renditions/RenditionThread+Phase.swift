@@ -1,6 +1,6 @@
 extension RenditionThread {
   /// The state of the encoder.
-  enum Phase: Int {
+  package enum Phase: Int {
     /// There is neither encoder nor thread.
     case resting
     /// The thread makes the encoder, or ends the former one.

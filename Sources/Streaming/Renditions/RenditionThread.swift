@@ -1,18 +1,18 @@
 import Encoding
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// The thread of a rendition's encoder. Thread and encoder exist only while the rendition is needed.
 ///
 /// The encode stage offers frames. The newest copy waits in a slot for the encoder. After a failure the thread waits, and then makes
 /// another encoder if one is still needed.
-final class RenditionThread: @unchecked Sendable {
+package final class RenditionThread: @unchecked Sendable {
   // Sendable: `monitor` guards what is named so. The thread alone uses `failures`, or the caller who could not start the thread. All
   // else is constant, atomic or under a mutex.
 
   /// Starts a thread of that name.
-  typealias StartThread =
+  package typealias StartThread =
     @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemFailure) -> Void
 
   /// The failures of the encoder, and their ends, for the terminal.
@@ -47,7 +47,7 @@ final class RenditionThread: @unchecked Sendable {
   private var hasThread = false
 
   /// The time for which the encoder is kept after it was last needed.
-  static let restTime = Duration.seconds(10)
+  package static let restTime = Duration.seconds(10)
   /// The longest wait for the end of an encoder.
   static let endPatience = Duration.seconds(2)
   /// The number of frames in a row that may fail.
@@ -62,7 +62,7 @@ final class RenditionThread: @unchecked Sendable {
   ///   - processors: the processors on which the encoder runs; nil for those of the thread that first needs it.
   ///   - pauses: the pause after a first failure, and the longest one.
   ///   - startThread: starts the thread.
-  init(
+  package init(
     _ kind: RenditionKind, _ requests: EncoderRequests, frameRate: FrameRate, reducer: FrameReducer,
     on processors: ProcessorSet? = nil, pauses: ClosedRange<Duration> = EncoderFailures.pauses,
     startThread: @escaping StartThread = RenditionThread.startDetached
@@ -74,7 +74,7 @@ final class RenditionThread: @unchecked Sendable {
   }
 
   /// Starts a thread that nobody waits for.
-  @Sendable static func startDetached(
+  @Sendable package static func startDetached(
     _ name: String, _ body: @escaping @Sendable () -> Void
   ) throws(SystemFailure) { try NamedThread(name, body).detach() }
 
@@ -83,7 +83,7 @@ final class RenditionThread: @unchecked Sendable {
   // MARK: Any thread
 
   /// The state of the encoder.
-  var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }
+  package var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }
 
   /// `true` if the encoder takes frames.
   var isReady: Bool { phase.load(ordering: .acquiring) == Phase.ready.rawValue }
@@ -113,7 +113,7 @@ final class RenditionThread: @unchecked Sendable {
   }
 
   /// Notes the time until which the encoder is needed; nil for no end. A former end is forgotten.
-  func keep(until end: Instant?) { neededUntil.store(end?.nanoseconds ?? .max, ordering: .relaxed) }
+  package func keep(until end: Instant?) { neededUntil.store(end?.nanoseconds ?? .max, ordering: .relaxed) }
 
   /// Notes that the encoder is needed for ``restTime`` more, where it was needed without an end.
   func letRest(at now: Instant) {
@@ -125,7 +125,7 @@ final class RenditionThread: @unchecked Sendable {
   }
 
   /// Starts the thread if there is none and if an encoder may be made.
-  func start(_ rendition: some ThreadedRendition) {
+  package func start(_ rendition: some ThreadedRendition) {
     let isStarting = monitor.locked { () -> Bool in
       guard present == .resting, isDue(at: .now()) else { return false }
       move(to: .opening)
@@ -149,7 +149,7 @@ final class RenditionThread: @unchecked Sendable {
 
   /// Starts the thread where it could not be started before, once the pause has passed, if an encoder is still needed. Mostly this
   /// costs one load.
-  func startAgain(_ rendition: some ThreadedRendition) {
+  package func startAgain(_ rendition: some ThreadedRendition) {
     guard lacksThread.load(ordering: .relaxed) else { return }
     let now = Instant.now()
     guard isDue(at: now), now.nanoseconds < neededUntil.load(ordering: .relaxed) else { return }

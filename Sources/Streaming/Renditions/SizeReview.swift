@@ -1,10 +1,10 @@
-import Platform
+package import Platform
 
 /// The review of pictures of half the size: once the processors have sufficed for the full size long enough, the encoder is made anew.
 /// The value has no clock.
 ///
 /// A full size that did not last doubles the time for the next one, so that the size does not change to and fro.
-struct SizeReview: Sendable {
+package struct SizeReview: Sendable {
   private var backOff: RetryBackOff
   /// The time for which the processors must suffice.
   private var patience: Duration
@@ -23,7 +23,7 @@ struct SizeReview: Sendable {
   ///
   /// - Parameter patience: the time for which the processors must suffice at first. It doubles up to 32 times as long, and a sixth of
   ///   it is the time between two notes.
-  init(patience: Duration) {
+  package init(patience: Duration) {
     var backOff = RetryBackOff(patience...patience * 32)
     self.patience = backOff.failed()
     self.backOff = backOff
@@ -32,7 +32,7 @@ struct SizeReview: Sendable {
   }
 
   /// Notes an encoder that begins at `now`.
-  mutating func begin(isHalf: Bool, at now: Instant) {
+  package mutating func begin(isHalf: Bool, at now: Instant) {
     if isHalf, let fullSince {
       if now - fullSince >= proof { backOff.reset() }
       patience = backOff.failed()
@@ -42,10 +42,10 @@ struct SizeReview: Sendable {
   }
 
   /// Returns `true` if the room is to be measured, and noted, at `now`.
-  func isDue(at now: Instant) -> Bool { isHalf && now >= nextNote }
+  package func isDue(at now: Instant) -> Bool { isHalf && now >= nextNote }
 
   /// Notes that the processors suffice for the full size, or that they do not. Returns `true` if the encoder is to be made anew.
-  mutating func note(suffices: Bool, at now: Instant) -> Bool {
+  package mutating func note(suffices: Bool, at now: Instant) -> Bool {
     nextNote = now + interval
     sufficesSince = suffices ? sufficesSince ?? now : nil
     guard let sufficesSince else { return false }

@@ -1,6 +1,6 @@
 import Encoding
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// The small rendition of a stream's pictures: half the width, half the height and a third of the bitrate, by an encoder of its
@@ -9,16 +9,16 @@ import Synchronization
 /// The encode stage offers each frame after it has encoded the frame. While the rendition rests, that costs two loads. Otherwise
 /// the stage scales the frame, and the newest scaled frame waits for the encoder. A key frame is announced before the stage
 /// encodes the frame, so the send stage can pass a viewer from one rendition to the other between two pictures.
-final class SmallRendition: ThreadedRendition, @unchecked Sendable {
+package final class SmallRendition: ThreadedRendition, @unchecked Sendable {
   // Sendable: what the encode stage alone uses is named so, and so is what the lock of `thread` guards. All else is constant, atomic or
   // under a mutex.
 
-  let thread: RenditionThread
+  package let thread: RenditionThread
   /// The requests to the encoder.
   let requests = EncoderRequests()
   /// The configuration of the encoder, whose bitrate, color, effort and quality level follow those of the stream.
-  let configuration: EncoderConfiguration
-  let makeEncoder: Pipeline.MakeRenditionEncoder
+  package let configuration: EncoderConfiguration
+  package let makeEncoder: Pipeline.MakeRenditionEncoder
   /// The most pictures that viewers may keep.
   private let heldLimit: Int
   private let unitBytes: Int
@@ -55,7 +55,7 @@ final class SmallRendition: ThreadedRendition, @unchecked Sendable {
   ///   - heldLimit: the most pictures that viewers may keep.
   ///   - fullPictures: the queue of the full pictures, whose reader takes the small ones too.
   ///   - makeEncoder: makes the encoder, on the thread `nj-small`.
-  init?(
+  package init?(
     of full: EncoderConfiguration, sourceSize: PictureSize, keyFrameInterval: Duration, heldLimit: Int,
     beside fullPictures: CodedPictureQueue, makeEncoder: @escaping Pipeline.MakeRenditionEncoder
   ) {
@@ -107,7 +107,7 @@ final class SmallRendition: ThreadedRendition, @unchecked Sendable {
   }
 
   /// Follows the size to which the full pictures are restricted.
-  func follow(size: PictureSize) {
+  package func follow(size: PictureSize) {
     isNoSmaller.store(size.pixels <= Self.size(of: sourceSize).pixels, ordering: .relaxed)
   }
 
@@ -122,7 +122,7 @@ final class SmallRendition: ThreadedRendition, @unchecked Sendable {
 
   /// Returns `true` if the stream can have the rendition. It cannot while the camera codes the pictures, or while the full pictures
   /// are as small, as on a host that is too hot; nor for a while after an encoder has failed.
-  func isPossible(at now: Instant) -> Bool {
+  package func isPossible(at now: Instant) -> Bool {
     guard !isBlind.load(ordering: .relaxed), !isNoSmaller.load(ordering: .relaxed) else { return false }
     return thread.isPossible(at: now)
   }
@@ -176,7 +176,7 @@ final class SmallRendition: ThreadedRendition, @unchecked Sendable {
 
   // MARK: The encoder's thread
 
-  func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) {
+  package func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) {
     try thread.reducer.prepare(from: sourceSize, to: Self.size(of: sourceSize))
     let queue = try pictures ?? CodedPictureQueue(capacity: unitBytes, held: heldLimit, readWith: fullPictures)
     var configuration = configuration
@@ -193,7 +193,7 @@ final class SmallRendition: ThreadedRendition, @unchecked Sendable {
     return (configuration, queue)
   }
 
-  func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool { waiting.isKeyFrame }
+  package func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool { waiting.isKeyFrame }
 
-  func isOutdated(at now: Instant) -> Bool { false }
+  package func isOutdated(at now: Instant) -> Bool { false }
 }

@@ -1,8 +1,8 @@
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// A rendition whose encoder runs on a ``RenditionThread``. That thread alone calls the functions, one after the other.
-protocol ThreadedRendition: AnyObject, Sendable {
+package protocol ThreadedRendition: AnyObject, Sendable {
   /// The thread of the encoder.
   var thread: RenditionThread { get }
   /// Makes the encoder.
@@ -26,7 +26,7 @@ extension ThreadedRendition {
 }
 
 /// A copy of a frame on its way to the encoder of a rendition.
-struct RenditionFrame: ~Copyable {
+package struct RenditionFrame: ~Copyable {
   let frame: Frame
   let isKeyFrame: Bool
 }

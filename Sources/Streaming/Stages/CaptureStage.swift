@@ -1,14 +1,20 @@
 import CTracing
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// An NV12 frame that waits for the encoder.
-struct WaitingFrame: ~Copyable {
+package struct WaitingFrame: ~Copyable {
   /// The frame.
   var frame: Frame
   /// The time at which the wait began.
   let since: Instant
+
+  /// Creates a frame that waits since `since`.
+  package init(frame: consuming Frame, since: Instant) {
+    self.frame = frame
+    self.since = since
+  }
 }
 
 /// Takes pictures from the source and puts the newest into the encoder's mailbox. Runs on its own thread.
@@ -72,18 +78,21 @@ struct CaptureStage<Source: VideoSource>: Sendable {
 }
 
 /// Limits the number of frames a second, and keeps them as even as they come. The limit may change from any thread.
-final class FrameThinning: Sendable {
+package final class FrameThinning: Sendable {
   /// The shortest interval in nanoseconds; 0 for none.
   private let interval = Atomic<Int64>(0)
 
+  /// Creates a limit that passes every frame.
+  package init() {}
+
   /// Allows `rate` frames a second; nil for all.
-  func limit(to rate: Double?) {
+  package func limit(to rate: Double?) {
     interval.store(rate.map { Int64(1e9 / $0) } ?? 0, ordering: .relaxed)
   }
 
   /// Returns `true` if a frame of `timestamp` may pass. `due` belongs to the caller: the time at which the next frame
   /// is due.
-  func passes(_ timestamp: Instant, due: inout Instant?) -> Bool {
+  package func passes(_ timestamp: Instant, due: inout Instant?) -> Bool {
     let interval = Duration(nanoseconds: self.interval.load(ordering: .relaxed))
     guard interval > .zero else {
       due = nil

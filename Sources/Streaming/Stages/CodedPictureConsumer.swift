@@ -1,5 +1,5 @@
 package import Media
-import Platform
+package import Platform
 import Synchronization
 
 /// A receiver of a track's access units: the send stage, a recorder, or a session of another protocol
@@ -23,7 +23,7 @@ package protocol CodedPictureConsumer: AnyObject, Sendable {
 ///
 /// Only the queue may hold the encoder up, and only in ``reserve()``, before a frame is taken from the mailbox: that is
 /// how a slow network makes the mailbox drop frames. The others get an access unit after the send stage has it.
-final class CodedPictureConsumers: @unchecked Sendable {
+package final class CodedPictureConsumers: @unchecked Sendable {
   // Sendable: the list is under a mutex; all else belongs to the encoder's thread.
   let first: CodedPictureWriter
   /// The others; nil once the track has ended.
@@ -31,10 +31,10 @@ final class CodedPictureConsumers: @unchecked Sendable {
   /// The number of others, to be read without the lock.
   private let otherCount = Atomic(0)
   /// Creates the consumers of a track without others.
-  init(_ pictures: CodedPictureQueue) { first = CodedPictureWriter(pictures) }
+  package init(_ pictures: CodedPictureQueue) { first = CodedPictureWriter(pictures) }
 
   /// Adds another consumer, or tells it that the track has ended. Any thread.
-  func add(_ consumer: any CodedPictureConsumer) {
+  package func add(_ consumer: any CodedPictureConsumer) {
     let isAdded = others.withLock { others in
       guard others != nil else { return false }
       others?.append(consumer)
@@ -46,7 +46,7 @@ final class CodedPictureConsumers: @unchecked Sendable {
 
   /// Removes another consumer, which gets no call after this one. Returns `false` if it was none. Any thread but the
   /// encoder's.
-  func remove(_ consumer: any CodedPictureConsumer) -> Bool {
+  package func remove(_ consumer: any CodedPictureConsumer) -> Bool {
     others.withLock { others in
       guard let index = others?.firstIndex(where: { $0 === consumer }) else { return false }
       others?.remove(at: index)
@@ -56,12 +56,12 @@ final class CodedPictureConsumers: @unchecked Sendable {
   }
 
   /// Waits for room for the next access unit. Returns `false` once the send stage takes no more.
-  func reserve() -> Bool { first.reserve() }
+  package func reserve() -> Bool { first.reserve() }
 
   /// Hands an access unit, or a part of one, to all. If the send stage does not take it, no other gets it.
   ///
   /// - Parameter encoded: the time at which the encoder was done with it, which may be zero for a part.
-  func take(_ unit: borrowing AccessUnit, encoded: Instant) -> CodedPictureWriter.Outcome {
+  package func take(_ unit: borrowing AccessUnit, encoded: Instant) -> CodedPictureWriter.Outcome {
     let isFollowing = first.isOpen && !unit.isFirstPart
     // The encoder has not ended the one before.
     if unit.isFirstPart { breakOff() }
@@ -73,7 +73,7 @@ final class CodedPictureConsumers: @unchecked Sendable {
   }
 
   /// Ends an access unit that the encoder has not ended; does nothing where there is none.
-  func breakOff() {
+  package func breakOff() {
     guard first.isOpen else { return }
     first.breakOff()
     breakOffOthers()
@@ -82,7 +82,7 @@ final class CodedPictureConsumers: @unchecked Sendable {
   private func breakOffOthers() { others.withLock { for other in $0 ?? [] { other.breakOff() } } }
 
   /// Ends the track for all.
-  func close() {
+  package func close() {
     first.close()
     closeOthers()
   }
@@ -98,7 +98,7 @@ final class CodedPictureConsumers: @unchecked Sendable {
 }
 
 /// The send stage as a consumer: the writing end of its queue. The encoder's thread uses it.
-final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
+package final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
   // Sendable: the encoder's thread alone uses it, but for the queue.
   private let pictures: CodedPictureQueue
   /// The room for the next access unit.
@@ -107,7 +107,7 @@ final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
   private var open: CodedPicture?
 
   /// The outcome for an access unit, or for a part of one.
-  enum Outcome {
+  package enum Outcome {
     /// The send stage has the part.
     case taken
     /// The queue is closed, or an earlier part of the access unit was not taken.
@@ -128,7 +128,7 @@ final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
     return room != nil
   }
 
-  func take(_ unit: borrowing AccessUnit) { _ = write(unit, encoded: unit.isLastPart ? .now() : .zero) }
+  package func take(_ unit: borrowing AccessUnit) { _ = write(unit, encoded: unit.isLastPart ? .now() : .zero) }
 
   /// Hands an access unit, or a part of one, on to the send stage. Waits where a call delivers more access units than
   /// there is room for, as with lookahead.
@@ -146,13 +146,13 @@ final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
     return .taken
   }
 
-  func breakOff() {
+  package func breakOff() {
     guard let picture = open else { return }
     pictures.breakOff(picture)
     open = nil
   }
 
-  func close() {
+  package func close() {
     giveBack()
     pictures.close()
   }

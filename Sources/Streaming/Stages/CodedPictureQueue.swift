@@ -1,11 +1,11 @@
 import Glibc
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// The bytes of one access unit in the program's own memory, on their way from the encoder to the network. The
 /// encoder's own bytes are lost with its next picture. The access unit may come in parts: the first ones are sent while
 /// the encoder makes the next.
-final class CodedPicture: @unchecked Sendable {
+package final class CodedPicture: @unchecked Sendable {
   // Sendable: one stage holds it at a time, as the queue hands it on. While it comes in parts, the encode stage writes
   // behind what the send stage reads. Neither touches the other's bytes, NAL units or figures, and the queue's monitor
   // stands between writing a part and reading it.
@@ -19,8 +19,9 @@ final class CodedPicture: @unchecked Sendable {
   private var captured = Instant.zero
   /// The time at which the encoder was done with the picture; zero or earlier until its last part was taken.
   var encoded: Instant { taken.encoded }
+  // `exclusivity(unchecked)`: nothing else happens while it is counted.
   /// The number of objects that still need the picture; the queue counts them, on the send thread.
-  fileprivate(set) var holders = 0
+  @exclusivity(unchecked) package fileprivate(set) var holders = 0
   /// The committed NAL units, and the queue's other facts about the picture; under the queue's monitor.
   fileprivate var committed = Progress()
   /// The progress that the send thread has taken; its own.
@@ -39,7 +40,7 @@ final class CodedPicture: @unchecked Sendable {
   }
 
   /// Maps memory for `capacity` bytes. No page is touched before a picture needs it.
-  init(capacity: Int) throws(FramePoolError) {
+  package init(capacity: Int) throws(FramePoolError) {
     let mapped = mmap(
       nil, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | CInt(MAP_NORESERVE), -1, 0)
     guard let mapped, mapped != MAP_FAILED else { throw .memory(bytes: capacity) }
@@ -54,7 +55,7 @@ final class CodedPicture: @unchecked Sendable {
   }
 
   /// Copies `unit` behind the parts before it. Returns `false` if it does not fit.
-  func store(_ unit: borrowing AccessUnit) -> Bool {
+  package func store(_ unit: borrowing AccessUnit) -> Bool {
     if unit.isFirstPart { (nalUnitCount, byteCount) = (0, 0) }
     guard unit.nalUnits.count <= AccessUnit.nalUnitLimit - nalUnitCount, unit.payloadBytes <= capacity - byteCount
     else {
@@ -80,14 +81,14 @@ final class CodedPicture: @unchecked Sendable {
 
   /// The part that was taken last: the whole access unit where it came as one. Valid until the picture goes back to the
   /// queue.
-  var part: AccessUnit {
+  package var part: AccessUnit {
     AccessUnit(
       nalUnits: UnsafeBufferPointer(rebasing: nalUnits[partStart..<taken.nalUnits]), isKeyFrame: isKeyFrame,
       timestamp: timestamp, captured: captured, isFirstPart: partStart == 0, isLastPart: taken.isEnded)
   }
 
   /// `true` if the encoder failed in the middle of the picture: nothing follows, and the rest is not worth sending.
-  var isBroken: Bool { taken.isBroken }
+  package var isBroken: Bool { taken.isBroken }
 
   /// Takes the NAL units that were committed since the last call.
   fileprivate func takePart() {
@@ -96,7 +97,7 @@ final class CodedPicture: @unchecked Sendable {
   }
 
   /// The access unit, to be read once its last part was taken. Valid until the picture goes back to the queue.
-  var accessUnit: AccessUnit {
+  package var accessUnit: AccessUnit {
     AccessUnit(
       nalUnits: UnsafeBufferPointer(rebasing: nalUnits[..<nalUnitCount]), isKeyFrame: isKeyFrame,
       timestamp: timestamp, captured: captured)
@@ -110,7 +111,7 @@ final class CodedPicture: @unchecked Sendable {
 /// The queue owns its pictures and counts their holders. A picture is free, or with the writer, or filled, or taken. It
 /// is taken from ``take()`` until its last holder releases it. Only the reader's thread takes and releases, so a taken
 /// picture always has a holder.
-final class CodedPictureQueue: @unchecked Sendable {
+package final class CodedPictureQueue: @unchecked Sendable {
   // Sendable: the lists are touched only under the monitor.
   private let monitor = Monitor()
   private var free: [CodedPicture] = []
@@ -122,17 +123,17 @@ final class CodedPictureQueue: @unchecked Sendable {
   private var committed = 0
   private var isClosed = false
   /// Fires when a picture has come, or the queue was closed.
-  let arrival: Interrupt
+  package let arrival: Interrupt
   private let first: CodedPictureQueue?
 
   /// The most pictures that wait for the network; the reference design's figure.
-  static let depth = 3
+  package static let depth = 3
 
   /// Creates room for pictures of at most `capacity` bytes: ``depth`` that wait, and `held` that were taken and are
   /// still needed. Memory is used only for the most that the queue ever held at a time.
   ///
   /// - Parameter first: the queue whose ``arrival`` fires for this one's pictures as well, because one thread reads both.
-  init(capacity: Int, held: Int = 1, readWith first: CodedPictureQueue? = nil) throws {
+  package init(capacity: Int, held: Int = 1, readWith first: CodedPictureQueue? = nil) throws {
     self.first = first
     arrival = try Interrupt()
     let count = Self.depth + max(1, held)
@@ -143,7 +144,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// Waits for an empty picture to write into; nil once the queue is closed.
-  func beginWrite() -> CodedPicture? {
+  package func beginWrite() -> CodedPicture? {
     monitor.locked {
       while queued >= Self.depth || free.isEmpty, !isClosed { monitor.wait() }
       guard !isClosed else { return nil }
@@ -171,7 +172,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   /// - Parameters:
   ///   - encoded: the time at which the encoder was done with it, which may be zero for a part.
   ///   - isEnded: `false` where more parts follow.
-  func commit(_ picture: CodedPicture, encoded: Instant, isEnded: Bool = true) {
+  package func commit(_ picture: CodedPicture, encoded: Instant, isEnded: Bool = true) {
     let written = picture.nalUnitCount
     monitor.locked {
       // Otherwise the picture is in the queue, and the send stage has not got beyond it.
@@ -185,7 +186,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// Ends a picture of which parts were handed on and no more follow.
-  func breakOff(_ picture: CodedPicture) {
+  package func breakOff(_ picture: CodedPicture) {
     monitor.locked {
       picture.committed.isEnded = true
       picture.committed.isBroken = true
@@ -207,7 +208,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// The result of ``take()``.
-  enum Arrival {
+  package enum Arrival {
     /// A picture with a new ``CodedPicture/part``.
     case picture(CodedPicture)
     case none
@@ -216,7 +217,7 @@ final class CodedPictureQueue: @unchecked Sendable {
 
   /// Takes the next picture, with one holder, or the new part of the picture that was taken in part; without waiting.
   /// Pictures that were committed before the queue was closed still come.
-  func take() -> Arrival {
+  package func take() -> Arrival {
     monitor.locked {
       guard let picture = filled.first else { return isClosed ? .closed : .none }
       guard picture.committed.isEnded || picture.committed.nalUnits > picture.taken.nalUnits else { return .none }
@@ -234,13 +235,13 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// Notes another holder of a taken picture, which needs it until ``release(_:)``.
-  func addHolder(of picture: CodedPicture) { picture.holders += 1 }
+  package func addHolder(of picture: CodedPicture) { picture.holders += 1 }
 
   /// Returns the taken picture that was taken first, where there are more than `limit`.
-  func oldestTaken(beyond limit: Int) -> CodedPicture? { taken.count > limit ? taken.first : nil }
+  package func oldestTaken(beyond limit: Int) -> CodedPicture? { taken.count > limit ? taken.first : nil }
 
   /// Releases a taken picture for one holder. The last holder gives it back.
-  func release(_ picture: CodedPicture) {
+  package func release(_ picture: CodedPicture) {
     precondition(picture.holders > 0, "a picture is released once for each holder")
     picture.holders -= 1
     guard picture.holders == 0 else { return }
@@ -256,7 +257,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// Ends all waiting.
-  func close() {
+  package func close() {
     monitor.locked {
       isClosed = true
       monitor.signal()

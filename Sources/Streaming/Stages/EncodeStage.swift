@@ -1,12 +1,12 @@
 import CTracing
 import Encoding
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// Takes the newest frame, encodes it, and hands the coded pictures to the consumers of the track. Runs on its own
 /// thread.
-struct EncodeStage<Encoder: VideoEncoder>: Sendable {
+package struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let encoder: Encoder
   let keyFrameInterval: Duration
   let mailbox: Mailbox<WaitingFrame>
@@ -25,13 +25,32 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   /// The frames in H.264 for viewers that cannot decode the stream's own codec; nil where the stream has none.
   var h264: H264Rendition?
 
+  /// Creates a stage; ``run()`` starts it.
+  package init(
+    encoder: Encoder, keyFrameInterval: Duration, mailbox: Mailbox<WaitingFrame>, consumers: CodedPictureConsumers,
+    statistics: StatisticsRecorder, requests: EncoderRequests, reducer: FrameReducer, rotation: PictureRotation,
+    pictureStage: PictureStage, small: SmallRendition? = nil, h264: H264Rendition? = nil
+  ) {
+    self.encoder = encoder
+    self.keyFrameInterval = keyFrameInterval
+    self.mailbox = mailbox
+    self.consumers = consumers
+    self.statistics = statistics
+    self.requests = requests
+    self.reducer = reducer
+    self.rotation = rotation
+    self.pictureStage = pictureStage
+    self.small = small
+    self.h264 = h264
+  }
+
   /// The number of frames in a row that may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
 
   /// Runs until the mailbox is closed and empty.
   ///
   /// - Throws: ``EncoderError`` where the encoder is lost, or ``failureLimit`` frames in a row could not be encoded.
-  func run() throws(EncoderError) {
+  package func run() throws(EncoderError) {
     defer {
       encoder.stop()
       consumers.close()

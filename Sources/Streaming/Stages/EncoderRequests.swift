@@ -1,8 +1,8 @@
-import Media
+package import Media
 import Synchronization
 
 /// The requests to the encoder, from any thread to the encode stage.
-final class EncoderRequests: Sendable {
+package final class EncoderRequests: Sendable {
   private let keyFrame = Atomic(false)
   /// The requested bitrate in bits a second; 0 for the encoder's own.
   private let bitrate = Atomic(0)
@@ -23,6 +23,9 @@ final class EncoderRequests: Sendable {
   private let faster = Atomic(0)
   private let fallenQuality = Atomic(0)
 
+  /// Creates requests for nothing.
+  package init() {}
+
   /// `true` if the stream has a viewer.
   var isWanted: Bool { wanted.load(ordering: .relaxed) }
 
@@ -37,12 +40,12 @@ final class EncoderRequests: Sendable {
   }
 
   /// Notes the encoder's own bitrate, to return to after a limit.
-  func noteBitrate(_ value: Int) {
+  package func noteBitrate(_ value: Int) {
     bitrate.store(value, ordering: .relaxed)
   }
 
   /// Requests `value` bits a second, as far as the network takes them.
-  func setBitrate(_ value: Int) {
+  package func setBitrate(_ value: Int) {
     bitrate.store(value, ordering: .relaxed)
     isRateNew.store(true, ordering: .releasing)
   }
@@ -57,7 +60,7 @@ final class EncoderRequests: Sendable {
   }
 
   /// Limits the bitrate to `value` bits a second; nil ends the limit.
-  func setNetworkLimit(_ value: Int?) {
+  package func setNetworkLimit(_ value: Int?) {
     network.store(value ?? 0, ordering: .relaxed)
     isRateNew.store(true, ordering: .releasing)
   }
@@ -92,7 +95,7 @@ final class EncoderRequests: Sendable {
   }
 
   /// Returns the bitrate to encode with, if it was changed since the last call.
-  func takeBitrate() -> Int? {
+  package func takeBitrate() -> Int? {
     guard isRateNew.load(ordering: .relaxed), isRateNew.exchange(false, ordering: .acquiring) else { return nil }
     let value = bitrate.load(ordering: .relaxed)
     let least = min(value == 0 ? .max : value, networkLimit ?? .max)
@@ -104,7 +107,7 @@ final class EncoderRequests: Sendable {
 
   /// Requests `value`, as ``setRestrictions(_:)`` does, and names what to take by itself when frames are late: the effort if
   /// software encodes, and the faster quality level if hardware does.
-  func govern(_ value: EncoderRestrictions, fallback effort: EncodingEffort?, faster level: Int? = nil) {
+  package func govern(_ value: EncoderRestrictions, fallback effort: EncodingEffort?, faster level: Int? = nil) {
     fallback.store(-1, ordering: .relaxed)
     faster.store(0, ordering: .relaxed)
     updateRestrictions(value)
@@ -140,14 +143,14 @@ final class EncoderRequests: Sendable {
   }
 
   /// Returns the effort that the encode stage has taken by itself since the last call.
-  func takeFallen() -> EncodingEffort? {
+  package func takeFallen() -> EncodingEffort? {
     guard fallen.load(ordering: .relaxed) >= 0 else { return nil }
     let effort = fallen.exchange(-1, ordering: .relaxed)
     return effort < 0 ? nil : EncodingEffort(rawValue: effort)
   }
 
   /// Returns the quality level that the encode stage has taken by itself since the last call.
-  func takeFallenQuality() -> Int? {
+  package func takeFallenQuality() -> Int? {
     guard fallenQuality.load(ordering: .relaxed) > 0 else { return nil }
     let level = fallenQuality.exchange(0, ordering: .relaxed)
     return level > 0 ? level : nil

@@ -1,10 +1,10 @@
-import Media
+package import Media
 import PixelConversion
 import Synchronization
 
 /// Scales frames down for a restricted encoder. The thread that restricts the encoder allocates the memory, off the
 /// frame path: two frames of each size, of the restriction that frames follow and of the last two.
-final class FrameReducer: Sendable {
+package final class FrameReducer: Sendable {
   private struct Way {
     let scaler: PictureScaler
     let pool: FramePool
@@ -38,7 +38,7 @@ final class FrameReducer: Sendable {
   /// - Parameters:
   ///   - capacity: the number of frames of each size that may be in use at a time.
   ///   - copiesUnchanged: `true` if frames are copied where their size stays the same, too.
-  init(capacity: Int = 2, copiesUnchanged: Bool = false) {
+  package init(capacity: Int = 2, copiesUnchanged: Bool = false) {
     (self.capacity, self.copiesUnchanged) = (capacity, copiesUnchanged)
   }
 
@@ -48,7 +48,7 @@ final class FrameReducer: Sendable {
   /// Prepares memory to scale frames of `size` to `reduced`, and frames with both sizes on their side.
   ///
   /// - Throws: ``FramePoolError``, `ConversionError`.
-  func prepare(from size: PictureSize, to reduced: PictureSize) throws {
+  package func prepare(from size: PictureSize, to reduced: PictureSize) throws {
     for (size, reduced) in [(size, reduced), (Self.turned(size), Self.turned(reduced))]
     where size != reduced || copiesUnchanged {
       let isKnown = state.withLock { state in
@@ -70,7 +70,7 @@ final class FrameReducer: Sendable {
   /// Returns `frame`, scaled so that it has the size `rotated` once it is rotated.
   ///
   /// - Throws: ``EncoderError/unavailable(_:)`` where there is no memory for it.
-  func reduce(_ frame: borrowing Frame, to rotated: PictureSize) throws(EncoderError) -> Frame {
+  package func reduce(_ frame: borrowing Frame, to rotated: PictureSize) throws(EncoderError) -> Frame {
     // The inverse of each rotation swaps the sides if the rotation does.
     let size = frame.orientation.swapsSides ? Self.turned(rotated) : rotated
     let found = way(from: frame.planes.size, to: size)

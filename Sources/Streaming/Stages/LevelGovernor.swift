@@ -18,7 +18,7 @@ package struct LevelGovernor: Sendable {
   static let rungLimit = 7
   /// The encode time of the best level, as a multiple of that of the fastest: an estimate for all hardware. A level that takes
   /// longer is left after the first measurement.
-  static let bestCost = 4.0
+  package static let bestCost = 4.0
   /// The time of frames after which a level that has not taken effect stops nothing else.
   static let patience = Duration(seconds: 15)
 
@@ -41,7 +41,7 @@ package struct LevelGovernor: Sendable {
 
   /// Returns the ladder of `count` levels, the fastest first. The effort of a rung is the number of levels that it is above the
   /// fastest.
-  static func ladder(ofLevels count: Int) -> [QualityGovernor.Rung] {
+  package static func ladder(ofLevels count: Int) -> [QualityGovernor.Rung] {
     let steps = min(count, rungLimit) - 1
     return (0...steps).map { step in
       let effort = (step * (count - 1) + steps / 2) / steps

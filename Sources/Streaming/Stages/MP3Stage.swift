@@ -1,6 +1,6 @@
 import Glibc
-import Platform
-import Sound
+package import Platform
+package import Sound
 import Synchronization
 
 /// Encodes the stream's sound as MP3 for listeners, on a thread of its own. The thread exists only while there is a
@@ -8,14 +8,14 @@ import Synchronization
 ///
 /// The sound's thread offers every frame of samples. While nobody listens, that costs one load; else a copy under a
 /// lock that no other thread holds for longer than such a copy.
-final class MP3Stage: LiveStage, @unchecked Sendable {
+package final class MP3Stage: LiveStage, @unchecked Sendable {
   // Sendable: everything is constant or under the mutex.
 
   /// The most listeners at a time.
-  static let listenerLimit = 16
+  package static let listenerLimit = 16
   /// The most MP3 frames that wait for a listener: about a second. A player never catches up, so a frame that waited
   /// delays all later ones.
-  static let waitingLimit = 42
+  package static let waitingLimit = 42
   /// The time for which memory and thread are kept for the next listener.
   private static let rest = Duration(seconds: 10)
   /// The longest wait for samples. Deadlines are checked this often, at least. Samples come every 20 ms.
@@ -69,7 +69,7 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   }
 
   /// Creates a stage for sound of `channels`, 1 or 2.
-  init(
+  package init(
     channels: Int, rest: Duration = MP3Stage.rest,
     makeEncoder: @escaping @Sendable (_ channels: Int) throws(MP3Failure) -> EncoderBox = {
       (channels) throws(MP3Failure) in EncoderBox(try MP3Encoder(channels: channels))
@@ -83,17 +83,17 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   // MARK: The sound thread's side
 
   /// `true` if somebody listens.
-  var isWanted: Bool { ring.isWanted }
+  package var isWanted: Bool { ring.isWanted }
 
   /// Takes a copy of 20 ms of each channel if somebody listens. Never waits for the encoder. For the sound's thread.
-  func offer(_ frame: UnsafeBufferPointer<Int16>) { ring.put(frame) }
+  package func offer(_ frame: UnsafeBufferPointer<Int16>) { ring.put(frame) }
 
   // MARK: The listeners' side
 
   /// Admits a listener, who begins with the next frame that is encoded: the last seconds would only add to the delay.
   ///
   /// - Throws: ``LiveViewerError``, `SystemFailure` where the system has no thread left.
-  func admit(_ name: String, peer: ViewerPeer? = nil) throws -> UInt64 {
+  package func admit(_ name: String, peer: ViewerPeer? = nil) throws -> UInt64 {
     try audience.withLock { audience in
       guard !audience.isClosed else { throw LiveViewerError.ended }
       guard audience.places.count < Self.listenerLimit else {
@@ -116,7 +116,7 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   }
 
   /// Removes a listener.
-  func dismiss(_ listener: UInt64) {
+  package func dismiss(_ listener: UInt64) {
     let waiting: Waiting? = audience.withLock { audience in
       guard let place = audience.places.removeValue(forKey: listener) else { return nil }
       if audience.places.isEmpty {
@@ -131,7 +131,7 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   /// Returns the frames that wait for the listener, or the next one.
   ///
   /// - Throws: ``LiveViewerError``, `MP3Failure`.
-  func next(for listener: UInt64, until deadline: Instant) async throws -> MP3Frames {
+  package func next(for listener: UInt64, until deadline: Instant) async throws -> MP3Frames {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let answer: Result<MP3Frames, any Error>? = audience.withLock { audience in
@@ -150,12 +150,12 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   }
 
   /// Notes what was sent to a listener.
-  func noteSent(_ frames: Int, bytes: Int, to listener: UInt64) {
+  package func noteSent(_ frames: Int, bytes: Int, to listener: UInt64) {
     audience.withLock { $0.places[listener]?.figures.noteSent(frames, bytes: bytes) }
   }
 
   /// The statistics so far, with the present listeners.
-  var statistics: MP3Statistics {
+  package var statistics: MP3Statistics {
     var statistics = MP3Statistics()
     statistics.skipped = ring.droppedFrames
     audience.withLock {
@@ -166,10 +166,10 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   }
 
   /// `true` while the thread exists.
-  var isRunning: Bool { audience.withLock { $0.isRunning } }
+  package var isRunning: Bool { audience.withLock { $0.isRunning } }
 
   /// Ends the thread and every wait. May be called repeatedly.
-  func close() {
+  package func close() {
     audience.withLock {
       $0.isClosed = true
       ring.close()
@@ -198,9 +198,9 @@ final class MP3Stage: LiveStage, @unchecked Sendable {
   // MARK: The thread
 
   /// An encoder, where a value that can be copied is needed.
-  final class EncoderBox {
+  package final class EncoderBox {
     var encoder: MP3Encoder
-    init(_ encoder: consuming MP3Encoder) { self.encoder = encoder }
+    package init(_ encoder: consuming MP3Encoder) { self.encoder = encoder }
   }
 
   private func run() {

@@ -1,4 +1,4 @@
-import Platform
+package import Platform
 
 /// A place for one element between two threads, where the newest wins: a consumer that is late finds the latest
 /// element, and the producer does not wait for the consumer.
@@ -6,7 +6,7 @@ import Platform
 /// A consumer is late if it is busy with something else. A consumer that waits here, was woken, and has not had a
 /// processor since is not late. So two frames that come at once after a stall are both taken, even from a producer of
 /// higher priority.
-final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
+package final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   // Sendable: `slot` and `isClosed` are touched only under the monitor, and an element has one holder at a time.
   private let monitor = Monitor()
   private var slot: Element?
@@ -18,16 +18,16 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   /// Creates an empty mailbox.
   ///
   /// - Parameter patience: the time that a woken consumer may be without a processor before it counts as late.
-  init(patience: Duration = .zero) {
+  package init(patience: Duration = .zero) {
     self.patience = patience
   }
 
   /// `true` if the consumer waits for an element.
-  var hasWaitingConsumer: Bool { monitor.locked { isAwaited } }
+  package var hasWaitingConsumer: Bool { monitor.locked { isAwaited } }
 
   /// Puts `element` in and returns the one that it replaced. The caller releases that one outside the lock, because the
   /// end of a camera's frame is a system call.
-  func put(_ element: consuming Element) -> Element? {
+  package func put(_ element: consuming Element) -> Element? {
     // A closure cannot consume what it captures, so the element crosses in an optional.
     var incoming: Element? = consume element
     let displaced = monitor.locked { () -> Element? in
@@ -43,7 +43,7 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   }
 
   /// Waits until there is room, then puts `element` in. Returns `element` if the mailbox was closed meanwhile.
-  func putWaiting(_ element: consuming Element) -> Element? {
+  package func putWaiting(_ element: consuming Element) -> Element? {
     var incoming: Element? = consume element
     return monitor.locked { () -> Element? in
       while slot != nil, !isClosed { monitor.wait() }
@@ -61,7 +61,7 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   }
 
   /// Waits for an element. Returns nil once the mailbox is closed and empty.
-  func take() -> Element? {
+  package func take() -> Element? {
     monitor.locked { () -> Element? in
       isAwaited = true
       while slot == nil, !isClosed { monitor.wait() }
@@ -73,7 +73,7 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   }
 
   /// Ends all waiting: a present element may still be taken, and no other may be put in.
-  func close() {
+  package func close() {
     monitor.locked {
       isClosed = true
       monitor.signal()

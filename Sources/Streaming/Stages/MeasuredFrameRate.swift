@@ -1,8 +1,8 @@
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// The rate at which frames really come, reported only when it has changed enough to matter.
-struct MeasuredFrameRate {
+package struct MeasuredFrameRate {
   private let nominal: FrameRate
   /// The interval between frames in seconds: the average. `assumed` is the interval that was reported last.
   private var average: Double
@@ -23,19 +23,19 @@ struct MeasuredFrameRate {
   /// The number of frames after which a deviation is lasting.
   private static let settlingFrames = 60
 
-  init(nominal: FrameRate) {
+  package init(nominal: FrameRate) {
     self.nominal = nominal
     average = nominal.interval.seconds
     assumed = average
   }
 
   /// Notes that no frame is encoded: the time up to the next one says nothing about the rate.
-  mutating func rest() {
+  package mutating func rest() {
     last = nil
   }
 
   /// Takes a frame's timestamp, and returns the new rate where it has changed.
-  mutating func change(at timestamp: Instant) -> FrameRate? {
+  package mutating func change(at timestamp: Instant) -> FrameRate? {
     defer { last = timestamp }
     guard let last else { return nil }
     let interval = (timestamp - last).seconds

@@ -21,7 +21,7 @@ package struct RotationRefusal: Failure {
 }
 
 /// The requested orientation of pictures, and its outcome. Any thread may use it, at any time.
-final class PictureRotation: Sendable {
+package final class PictureRotation: Sendable {
   private struct State {
     /// The orientation of the last request.
     var requested: Orientation
@@ -39,14 +39,14 @@ final class PictureRotation: Sendable {
   private let hasEnded = Atomic(false)
 
   /// Creates a request for `orientation`, and tells `source`.
-  init(_ source: any VideoSource, _ orientation: Orientation) {
+  package init(_ source: any VideoSource, _ orientation: Orientation) {
     self.source = source
     state = Mutex(State(requested: orientation, good: orientation))
     source.orient(orientation)
   }
 
   /// Requests `orientation` for the next picture and those after it.
-  func orient(_ orientation: Orientation) {
+  package func orient(_ orientation: Orientation) {
     state.withLock { state in
       if isDone(state.requested) { state.good = state.requested }
       state.requested = orientation
@@ -58,13 +58,13 @@ final class PictureRotation: Sendable {
   }
 
   /// The orientation of pictures, or that of the next one.
-  var orientation: Orientation {
+  package var orientation: Orientation {
     state.withLock { $0.refused == nil && source.turningFailure == nil ? $0.requested : source.orientation }
   }
 
   /// The reason why pictures do not have the orientation of the last request; nil where they have it, or where no
   /// picture has come since.
-  var refusal: RotationRefusal? {
+  package var refusal: RotationRefusal? {
     state.withLock { state in
       if let (wanted, reason) = state.refused {
         return RotationRefusal(wanted: wanted, stays: state.requested, reason: reason)
@@ -93,7 +93,7 @@ final class PictureRotation: Sendable {
 
   /// Returns `true` if a picture with the requested orientation was encoded, or if another orientation than
   /// `orientation` was requested.
-  func hasSettled(_ orientation: Orientation) -> Bool {
+  package func hasSettled(_ orientation: Orientation) -> Bool {
     state.withLock { $0.requested != orientation || isDone(orientation) }
   }
 
@@ -108,7 +108,7 @@ final class PictureRotation: Sendable {
 
   /// Notes that the encoder does not take frames of `size`. The source goes back to the orientation that the encoder
   /// took before.
-  func refuse(_ size: PictureSize, reason: any Failure) {
+  package func refuse(_ size: PictureSize, reason: any Failure) {
     state.withLock { state in
       let wanted = state.requested
       // Frames from before a later request prove nothing about that request.

@@ -1,7 +1,7 @@
 import Glibc
-import Media
-import PixelConversion
-import Platform
+package import Media
+package import PixelConversion
+package import Platform
 import Synchronization
 
 /// Makes JPEG of the newest frame for viewers of pictures, on a thread of its own. The thread exists only while there
@@ -9,16 +9,16 @@ import Synchronization
 ///
 /// The encode stage offers every frame after it has encoded the frame, or skipped it unwatched. While no viewer waits,
 /// that costs one load; else the frame is copied, unless the picture before is still being made.
-final class PictureStage: LiveStage, @unchecked Sendable {
+package final class PictureStage: LiveStage, @unchecked Sendable {
   // Sendable: everything is under the monitor but the atomic and `room`'s memory, whose owner `state` names.
 
   /// The most viewers at a time.
-  static let viewerLimit = 16
+  package static let viewerLimit = 16
   /// The time for which memory and thread are kept for the next viewer.
   private static let rest = Duration(seconds: 10)
 
   /// The demand that sources read.
-  let demand = PictureDemand()
+  package let demand = PictureDemand()
 
   private let capacity: Int
   private let makeEncoder: @Sendable () throws(ConversionError) -> JPEGEncoder
@@ -53,7 +53,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   }
 
   /// Creates a stage for frames of up to `size`.
-  init(
+  package init(
     size: PictureSize,
     makeEncoder: @escaping @Sendable () throws(ConversionError) -> JPEGEncoder = { () throws(ConversionError) in
       try JPEGEncoder()
@@ -67,10 +67,10 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   // MARK: The encode stage's side
 
   /// `true` if a viewer waits for a picture.
-  var isAwaited: Bool { isDue.load(ordering: .relaxed) }
+  package var isAwaited: Bool { isDue.load(ordering: .relaxed) }
 
   /// Copies `frame` if a viewer waits for one. Never waits for the picture before.
-  func offer(_ frame: borrowing Frame) {
+  package func offer(_ frame: borrowing Frame) {
     // A viewer of JPEG makes the camera deliver samples, so a picture of samples follows a coded one.
     guard isAwaited, frame.coded == nil else { return }
     take(frame)
@@ -115,7 +115,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   /// - Parameter demands: `false` takes pictures from samples alone: a camera keeps no pictures of its own for the viewer,
   ///   and H.264 of a camera passes on, without pictures.
   /// - Throws: ``LiveViewerError``, `SystemFailure` where the system has no thread left.
-  func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool, demands: Bool = true) throws -> UInt64 {
+  package func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool, demands: Bool = true) throws -> UInt64 {
     try monitor.locked {
       guard !isClosed else { throw LiveViewerError.ended }
       guard viewers.count < Self.viewerLimit else { throw LiveViewerError.tooMany(.pictures, limit: Self.viewerLimit) }
@@ -137,7 +137,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   }
 
   /// Removes a viewer.
-  func dismiss(_ viewer: UInt64) {
+  package func dismiss(_ viewer: UInt64) {
     let ended = monitor.locked {
       viewers[viewer] = nil
       samplers.remove(viewer)
@@ -152,7 +152,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   /// Returns the next picture that was taken after `since`.
   ///
   /// - Throws: ``LiveViewerError``, `ConversionError`, `SystemFailure` where the system has no thread left.
-  func next(for viewer: UInt64, since: Instant, until deadline: Instant) async throws -> LivePicture {
+  package func next(for viewer: UInt64, since: Instant, until deadline: Instant) async throws -> LivePicture {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let refusal: (any Error)? = monitor.locked {
@@ -179,7 +179,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   }
 
   /// The statistics so far, with the present viewers.
-  var statistics: PictureStatistics {
+  package var statistics: PictureStatistics {
     monitor.locked {
       var figures = figures
       figures.viewers = viewers.values.sorted { $0.id < $1.id }
@@ -188,7 +188,7 @@ final class PictureStage: LiveStage, @unchecked Sendable {
   }
 
   /// Ends all waiting, and the thread. Any number of times.
-  func close() {
+  package func close() {
     let ended = monitor.locked {
       isClosed = true
       demand.set(false)

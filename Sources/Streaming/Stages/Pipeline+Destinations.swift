@@ -79,7 +79,7 @@ package struct PipelineDestination: Sendable {
   /// The content of its packets: the requested one for the pictures' codec, with the stream's sound where they carry it.
   package let payload: StreamPayload
   /// The protection of its packets.
-  let protection: StreamProtection?
+  package let protection: StreamProtection?
   /// The sound that is sent to ports of its own; nil for none.
   var sound: DestinationSound?
   /// The number of changes of its session description beside those of the parameter sets.
@@ -300,7 +300,7 @@ extension StreamDestination {
   ///
   /// - Throws: ``StreamDestinationError`` for an interface that does not exist, and for multicast options at a single
   ///   receiver.
-  func multicastOptions(for address: SocketAddress) throws(StreamDestinationError) -> MulticastOptions {
+  package func multicastOptions(for address: SocketAddress) throws(StreamDestinationError) -> MulticastOptions {
     guard address.isMulticast else {
       let option =
         interface != nil ? "interface" : loopsBack ? "loop" : isSourceSpecific ? "ssm" : isAnnounced ? "sap" : nil

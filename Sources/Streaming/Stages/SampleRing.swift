@@ -1,18 +1,18 @@
 import Glibc
-import Platform
+package import Platform
 import Synchronization
 
 /// Frames of samples on their way from the sound's thread to the one that encodes them for listeners. If there is no
 /// room, the oldest frame is dropped: what a person hears late is worth less than a gap.
-final class SampleRing: @unchecked Sendable {
+package final class SampleRing: @unchecked Sendable {
   // Sendable: everything is under the monitor but the atomic. The monitor's lock passes on priority, and is held for a
   // copy at most.
 
   /// The most frames that wait: half a second, as a host that is busy may leave the thread that encodes.
-  static let capacity = 25
+  package static let capacity = 25
 
   /// A request for a frame, and its result.
-  enum Taken {
+  package enum Taken {
     /// A frame was copied, for the listeners of that generation.
     case frame(generation: Int)
     /// No frame came in time.
@@ -29,7 +29,7 @@ final class SampleRing: @unchecked Sendable {
   private var dropped = 0
 
   /// Creates a ring without memory that takes nothing.
-  init(frameSamples: Int) { self.frameSamples = frameSamples }
+  package init(frameSamples: Int) { self.frameSamples = frameSamples }
 
   deinit { memory?.deallocate() }
 
@@ -37,12 +37,12 @@ final class SampleRing: @unchecked Sendable {
   var isWanted: Bool { wanted.load(ordering: .relaxed) }
 
   /// The frames that were dropped for newer ones.
-  var droppedFrames: Int { monitor.locked { dropped } }
+  package var droppedFrames: Int { monitor.locked { dropped } }
 
   /// Drops the frames that wait, and takes new ones.
   ///
   /// - Parameter generation: the generation of listeners that the new frames are for.
-  func open(generation: Int) {
+  package func open(generation: Int) {
     let fresh = UnsafeMutablePointer<Int16>.allocate(capacity: Self.capacity * frameSamples)
     // Touched, so that the sound's thread pays for no page fault.
     fresh.initialize(repeating: 0, count: Self.capacity * frameSamples)
@@ -58,7 +58,7 @@ final class SampleRing: @unchecked Sendable {
   }
 
   /// Takes no more frames; keeps the memory.
-  func pause() { wanted.store(false, ordering: .relaxed) }
+  package func pause() { wanted.store(false, ordering: .relaxed) }
 
   /// Takes no more frames, and ends the wait for one.
   func close() {
@@ -73,7 +73,7 @@ final class SampleRing: @unchecked Sendable {
   }
 
   /// Copies a frame of ``frameSamples`` if frames are wanted. For one thread.
-  func put(_ frame: UnsafeBufferPointer<Int16>) {
+  package func put(_ frame: UnsafeBufferPointer<Int16>) {
     guard isWanted, let source = frame.baseAddress, frame.count == frameSamples else { return }
     monitor.locked {
       guard let memory else { return }
@@ -89,7 +89,7 @@ final class SampleRing: @unchecked Sendable {
   }
 
   /// Copies the oldest frame into `frame`; waits for one until `deadline`. For one thread.
-  func take(_ frame: UnsafeMutableBufferPointer<Int16>, until deadline: Instant) -> Taken {
+  package func take(_ frame: UnsafeMutableBufferPointer<Int16>, until deadline: Instant) -> Taken {
     guard let target = frame.baseAddress, frame.count == frameSamples else { return .nothing }
     return monitor.locked {
       if count == 0 { _ = monitor.wait(until: deadline) }

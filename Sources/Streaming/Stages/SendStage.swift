@@ -3,12 +3,12 @@ import Glibc
 import Media
 import Platform
 import RTP
-import SRTP
+package import SRTP
 import Synchronization
 
 /// The stage that packetizes a track's coded pictures, sends them to every viewer, and answers the viewers' RTCP. Its own
 /// thread waits only for the next of these events.
-final class SendStage: @unchecked Sendable {
+package final class SendStage: @unchecked Sendable {
   // Sendable: what other threads use is under a mutex or atomic; the send thread alone uses all else once it runs.
   let pictures: CodedPictureQueue
   /// The access units of the sound that some streams carry beside the pictures; nil where there is none.
@@ -113,7 +113,7 @@ final class SendStage: @unchecked Sendable {
   ///   - track: the format of the access units.
   ///   - pacing: the part of a frame interval over which a large frame is spread; 0 for no pacing.
   ///   - sending: the way in which packets are made and leave.
-  init(
+  package init(
     pictures: CodedPictureQueue, sound: CodedPictureQueue? = nil, heldLimit: Int, track: TrackFormat, pacing: Double,
     canonicalName: String,
     requests: EncoderRequests, statistics: StatisticsRecorder, sending: PacketSending = PacketSending()
@@ -157,13 +157,13 @@ final class SendStage: @unchecked Sendable {
   }
 
   /// Adds a viewer, which begins with the next key frame.
-  func add(_ joining: JoiningViewer) { order(.add(joining)) }
+  package func add(_ joining: JoiningViewer) { order(.add(joining)) }
 
   /// Releases a stream that was held, once it has no viewer.
   func release(_ protection: StreamProtection) { order(.release(protection)) }
 
   /// Removes a viewer.
-  func remove(_ id: ViewerID, goodbye: Bool) { order(.remove(id, goodbye: goodbye)) }
+  package func remove(_ id: ViewerID, goodbye: Bool) { order(.remove(id, goodbye: goodbye)) }
 
   /// Counts datagrams that come to `ports` from senders other than viewers.
   func watch(_ ports: LocalPorts) { order(.watch(ports)) }
@@ -177,7 +177,7 @@ final class SendStage: @unchecked Sendable {
   }
 
   /// A viewer that is to be added.
-  struct JoiningViewer {
+  package struct JoiningViewer {
     let transport: any PacketTransport
     let figures: ViewerFigures
     let kind: RTPOutput.Kind
@@ -195,6 +195,25 @@ final class SendStage: @unchecked Sendable {
     var onStart: (@Sendable (StreamStart) -> Void)?
     /// A closure that is called when the viewer says BYE.
     var onGoodbye: (@Sendable () -> Void)?
+
+    /// Creates a viewer that is to join.
+    package init(
+      transport: any PacketTransport, figures: ViewerFigures, kind: RTPOutput.Kind, controlKey: SRTPKey? = nil,
+      hasRetransmissionStream: Bool = false, retransmissionSource: UInt32? = nil, isReturning: Bool = false,
+      place: GuestPlace? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil,
+      onGoodbye: (@Sendable () -> Void)? = nil
+    ) {
+      self.transport = transport
+      self.figures = figures
+      self.kind = kind
+      self.controlKey = controlKey
+      self.hasRetransmissionStream = hasRetransmissionStream
+      self.retransmissionSource = retransmissionSource
+      self.isReturning = isReturning
+      self.place = place
+      self.onStart = onStart
+      self.onGoodbye = onGoodbye
+    }
   }
 
   private func order(_ order: Order) {
@@ -207,7 +226,7 @@ final class SendStage: @unchecked Sendable {
 
   /// Runs until the queue is closed and empty. At the end, the stage sends what is on its way, as far as there is room,
   /// and tells every viewer.
-  func run() {
+  package func run() {
     var now = Instant.now()
     loop: while true {
       if hasOrders.load(ordering: .acquiring) { carryOutOrders() }

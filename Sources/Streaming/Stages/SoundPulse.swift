@@ -1,8 +1,8 @@
 /// Detects a thread of sound that stands still: in libopus, or before a track whose send stage does not go on. A driver
 /// cannot do that, because another thread reads the card.
-struct SoundPulse: Sendable {
+package struct SoundPulse: Sendable {
   /// The checks, a second apart, after which the thread is stuck. A pause of the whole program is one check.
-  static let limit = 10
+  package static let limit = 10
 
   private var last = 0
   private var still = 0

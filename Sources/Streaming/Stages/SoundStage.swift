@@ -1,5 +1,5 @@
 package import Detection
-import Media
+package import Media
 package import Platform
 package import RTP
 package import Sound
@@ -55,7 +55,7 @@ package struct SoundFigures: Hashable, Sendable {
 }
 
 /// The sound for streams that carry it beside the pictures, on its way to the pictures' send stage.
-final class MuxedSound: CodedPictureConsumer, Sendable {
+package final class MuxedSound: CodedPictureConsumer, Sendable {
   /// The access units.
   let units: CodedPictureQueue
 
@@ -76,7 +76,7 @@ final class MuxedSound: CodedPictureConsumer, Sendable {
 
   /// Copies an access unit for the send stage, if a stream carries it. Without room, the unit is dropped: late sound is
   /// useless.
-  func take(_ unit: borrowing AccessUnit) {
+  package func take(_ unit: borrowing AccessUnit) {
     guard wanted.load(ordering: .relaxed) else { return }
     guard let copy = units.beginWriteAtOnce() else { return drop() }
     guard copy.store(unit) else {
@@ -88,8 +88,8 @@ final class MuxedSound: CodedPictureConsumer, Sendable {
 
   private func drop() { dropped.wrappingAdd(1, ordering: .relaxed) }
 
-  func breakOff() {}
-  func close() {}
+  package func breakOff() {}
+  package func close() {}
 }
 
 /// Takes sound from its source, encodes it, and puts it into its track. Runs on a thread of its own.
@@ -118,7 +118,7 @@ package final class SoundStage: @unchecked Sendable {
   package static let interval = Duration.milliseconds(20)
   private static let patience = Duration.milliseconds(100)
   /// The longest wait for the thread's end: a sound card's driver may hang in it.
-  static let endPatience = Duration.seconds(2)
+  package static let endPatience = Duration.seconds(2)
 
   /// The format of a track of sound.
   package static func trackFormat(_ settings: SoundSettings) -> TrackFormat {
@@ -132,7 +132,7 @@ package final class SoundStage: @unchecked Sendable {
   /// - Parameters:
   ///   - track: a track of ``trackFormat(_:)`` with the same settings.
   ///   - muxed: the same sound for streams that carry it beside the pictures; nil where there are none.
-  init(_ source: any SoundSource, _ settings: SoundSettings, track: Track, muxed: MuxedSound?) {
+  package init(_ source: any SoundSource, _ settings: SoundSettings, track: Track, muxed: MuxedSound?) {
     (self.source, self.settings, self.track, self.muxed) = (source, settings, track, muxed)
     var figures = SoundFigures()
     figures.gain = settings.gain

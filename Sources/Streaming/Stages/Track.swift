@@ -72,7 +72,7 @@ package final class Track: @unchecked Sendable {
   ///   - requests: takes the viewers' requests for key frames.
   ///   - sound: the access units of the sound that some streams of the track carry as well.
   ///   - statistics: takes the figures of the send stage.
-  init(
+  package init(
     _ number: Int, _ format: TrackFormat, sound: CodedPictureQueue? = nil, pacing: Double, canonicalName: String,
     requests: EncoderRequests,
     statistics: StatisticsRecorder, sending: PacketSending
@@ -109,7 +109,7 @@ package final class Track: @unchecked Sendable {
   }
 
   /// Takes no more access units. Those on the way are sent.
-  func close() {
+  package func close() {
     closed.store(true, ordering: .relaxed)
     pictures.close()
     // The encode stage ends the consumers of pictures, after the last one.

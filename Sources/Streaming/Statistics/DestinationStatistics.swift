@@ -20,7 +20,7 @@ package struct DestinationStatistics: Sendable {
   /// `true` if the destination gets H.264 because it cannot decode the stream's own codec.
   package internal(set) var getsH264 = false
   /// The media that the destination gets.
-  package internal(set) var media: StreamMedia = .picture
+  package var media: StreamMedia = .picture
   /// Frames of which all packets were sent, or were lost one by one.
   package var frames = 0
   /// Frames that the destination lost, whole or in part: because it was too slow for them, because they followed one
@@ -73,7 +73,7 @@ package struct DestinationStatistics: Sendable {
   /// The media that were refused, where there are several tracks.
   private var refusedMedia: StreamMedia?
 
-  init(
+  package init(
     id: ViewerID, name: String, peer: ViewerPeer? = nil, track: Int = 0, client: ViewerID? = nil, isGuest: Bool = false
   ) {
     self.id = id

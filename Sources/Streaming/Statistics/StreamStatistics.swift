@@ -116,7 +116,7 @@ package struct StreamStatistics: Sendable {
 }
 
 /// The figures that the stages write. Each stage has a lock of its own, which is never held for long.
-final class StatisticsRecorder: Sendable {
+package final class StatisticsRecorder: Sendable {
   /// Written by the capture thread.
   struct Capture {
     var frames = 0
@@ -187,7 +187,7 @@ final class StatisticsRecorder: Sendable {
   let viewers = Mutex(Viewers())
   let started: Instant
 
-  init(encoderName: String, started: Instant) {
+  package init(encoderName: String, started: Instant) {
     encode = Mutex(Encode(encoderName: encoderName))
     self.started = started
   }
@@ -208,7 +208,7 @@ final class StatisticsRecorder: Sendable {
   }
 
   /// The detail of latency figures.
-  enum LatencyFigures {
+  package enum LatencyFigures {
     case none
     /// ``StreamStatistics/distributions``.
     case distributions
@@ -217,7 +217,7 @@ final class StatisticsRecorder: Sendable {
   }
 
   /// Returns all figures so far.
-  func statistics(until now: Instant, latencies: LatencyFigures = .summaries) -> StreamStatistics {
+  package func statistics(until now: Instant, latencies: LatencyFigures = .summaries) -> StreamStatistics {
     var result = StreamStatistics()
     result.duration = now - started
     // All room is made before any lock is taken, and at once.

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
-import Platform
+package import Platform
 
 /// A UDP socket that is connected to one viewer's port. Connected, so that the kernel looks the route up once, reports
 /// that no program listens (`ECONNREFUSED`), and delivers datagrams of that viewer alone.
-struct ConnectedSocket: ~Copyable {
+package struct ConnectedSocket: ~Copyable {
   private let descriptor: FileDescriptor
   /// The number of `descriptor`, read for each packet.
-  let fileDescriptor: CInt
+  package let fileDescriptor: CInt
   private let address: SocketAddress
   private let multicast: MulticastOptions
   /// `true` if the route was lost since the options were set: the interface may be another by now.
@@ -25,7 +25,7 @@ struct ConnectedSocket: ~Copyable {
   static let trafficClass: CInt = 34 << 2
 
   /// The use of a socket.
-  enum Purpose {
+  package enum Purpose {
     /// RTP, and RTCP too where they share the port.
     case media(withControl: Bool)
     /// RTCP.
@@ -44,7 +44,7 @@ struct ConnectedSocket: ~Copyable {
   ///
   /// - Parameter multicast: the options for packets to a group; without meaning for other addresses.
   /// - Throws: ``SystemFailure``. A missing route is no error: it may come later.
-  init(
+  package init(
     to address: SocketAddress, timeToLive: UInt8?, _ purpose: Purpose, from ports: LocalPorts,
     multicast: MulticastOptions = MulticastOptions()
   ) throws(SystemFailure) {

@@ -231,14 +231,17 @@ final class DatagramTransport: PacketTransport {
 }
 
 /// The frames that a socket still holds, as derived from the bytes that it holds.
-struct Outflow {
+package struct Outflow {
   /// The bytes that each of the last frames added, as the kernel counts them, the newest first.
   private var added: InlineArray<4, Int> = .init(repeating: 0)
   private var before = 0
 
+  /// Creates a record of an empty socket.
+  package init() {}
+
   /// The bytes that may remain of packets that have left: a network driver may keep the last ones until others come.
   /// Such a packet delays nothing, and frames of one packet each would otherwise seem to wait for ever.
-  static let keptBytes = 4096
+  package static let keptBytes = 4096
 
   /// `true` if the socket held nothing at the last reading. Whatever it holds by now belongs to no frame, and there is
   /// no need to read again.
@@ -246,7 +249,7 @@ struct Outflow {
 
   /// Returns the number of the last frames that have not left whole, where the socket holds `unsent` bytes; 4 means 4
   /// or more.
-  mutating func framesInFlight(unsent: Int) -> Int {
+  package mutating func framesInFlight(unsent: Int) -> Int {
     before = unsent
     var rest = unsent - Self.keptBytes
     for index in added.indices {
@@ -259,10 +262,10 @@ struct Outflow {
   /// Notes that another part of the last frame is about to be given to the socket, which holds `unsent` bytes. The
   /// bytes that have left since the part before must not be taken off the frame. A frame that seems small makes the
   /// waiting bytes seem many frames.
-  mutating func willContinue(unsent: Int) { before = unsent }
+  package mutating func willContinue(unsent: Int) { before = unsent }
 
   /// Notes that a frame, or a part of one, was given as a whole to the socket, which holds `unsent` bytes now.
-  mutating func notePart(isFirst: Bool, unsent: Int) {
+  package mutating func notePart(isFirst: Bool, unsent: Int) {
     if isFirst {
       for index in added.indices.dropLast().reversed() { added[index + 1] = added[index] }
       added[0] = 0

@@ -1,15 +1,20 @@
 import CLinux
 import Glibc
-import Platform
+package import Platform
 
 /// The options by which packets are sent to a multicast group.
-struct MulticastOptions: Hashable, Sendable {
+package struct MulticastOptions: Hashable, Sendable {
   /// The index of the interface that packets leave by, and that receivers' RTCP comes by; 0 is the route's.
   var interface: UInt32 = 0
   /// The interface's name, where it was named: an interface that went away comes back under another index.
   var interfaceName: String?
   /// `true` if receivers on this host get the packets too; nil leaves it to the system, where they do.
   var loopsBack: Bool?
+
+  /// Creates options.
+  package init(interface: UInt32 = 0, interfaceName: String? = nil, loopsBack: Bool? = nil) {
+    (self.interface, self.interfaceName, self.loopsBack) = (interface, interfaceName, loopsBack)
+  }
 
   /// Returns the options with the index that the interface has now.
   func refreshed() -> MulticastOptions {
@@ -23,7 +28,7 @@ struct MulticastOptions: Hashable, Sendable {
   /// Sets the options for packets that leave by `socket`.
   ///
   /// - Throws: ``SystemFailure``.
-  func apply(to socket: borrowing FileDescriptor, isIPv6: Bool) throws(SystemFailure) {
+  package func apply(to socket: borrowing FileDescriptor, isIPv6: Bool) throws(SystemFailure) {
     let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
     if let loopsBack {
       try socket.set(level, isIPv6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, CInt(loopsBack ? 1 : 0), "loop")

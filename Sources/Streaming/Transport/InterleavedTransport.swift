@@ -61,7 +61,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   package func receive(control datagram: [UInt8]) { inbox.add(datagram) }
 
   // None of the frame's packets is lost here: there is always room for one frame more.
-  func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
+  package func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
     let bytes = frame.interleaved(packets, channel: media)
     var progress = SendProgress(next: packets.upperBound)
     progress.packets = packets.count
@@ -72,32 +72,32 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     return progress
   }
 
-  func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
+  package func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
     write(InterleavedBytes(channel: media, header, payload))
     return true
   }
 
-  func send(control bytes: UnsafeRawBufferPointer) {
+  package func send(control bytes: UnsafeRawBufferPointer) {
     write(InterleavedBytes(channel: control, bytes, UnsafeRawBufferPointer(start: nil, count: 0)))
   }
 
-  func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
+  package func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
     inbox.take(into: memory, hasMore: &hasMore)
   }
 
-  func takeReception() -> ReceptionSample? {
+  package func takeReception() -> ReceptionSample? {
     reception.withLock { sample in
       defer { sample = nil }
       return sample
     }
   }
 
-  var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
-  var losesBursts: Bool { false }
-  func willContinue() {}
-  func notePart(isFirst: Bool, isLast: Bool) {}
-  func isReachable() -> Bool { true }
-  var descriptors: (output: CInt?, input: CInt?) { (nil, inbox.fileDescriptor) }
+  package var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
+  package var losesBursts: Bool { false }
+  package func willContinue() {}
+  package func notePart(isFirst: Bool, isLast: Bool) {}
+  package func isReachable() -> Bool { true }
+  package var descriptors: (output: CInt?, input: CInt?) { (nil, inbox.fileDescriptor) }
 }
 
 /// Interleaved packets, made once for all viewers that agreed on the same channel.
@@ -112,7 +112,7 @@ package final class InterleavedBytes: @unchecked Sendable {
   /// The size of `$`, the channel and the length.
   package static let headerBytes = 4
 
-  var count: Int { bytes.count }
+  package var count: Int { bytes.count }
 
   /// Creates one packet of two parts, which is no frame.
   convenience init(channel: UInt8, _ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer) {

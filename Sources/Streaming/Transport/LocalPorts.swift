@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
-import Platform
+package import Platform
 
 /// This side's two UDP ports for RTP and RTCP, RTP's even and RTCP's the next (RFC 3550 section 11). One pair serves
 /// all viewers, so that a firewall can know the ports, and RTCP from an unknown sender arrives where it is counted.
 ///
 /// Each viewer's own sockets are bound to the same ports and connected. The kernel gives a datagram to the socket whose
 /// peer sent it, and to the sockets here where there is none.
-final class LocalPorts: Sendable {
+package final class LocalPorts: Sendable {
   /// The port of RTP; RTCP's is the next.
-  let port: UInt16
+  package let port: UInt16
   private let media: FileDescriptor
   private let control: FileDescriptor
   private let family: CInt
@@ -21,7 +21,7 @@ final class LocalPorts: Sendable {
   /// Binds a free pair of a family.
   ///
   /// - Throws: ``SystemFailure`` where there is none, or the system has no such family.
-  init(family: CInt) throws(SystemFailure) {
+  package init(family: CInt) throws(SystemFailure) {
     self.family = family
     var attempt = 1
     while true {
@@ -52,7 +52,7 @@ final class LocalPorts: Sendable {
   var descriptors: (media: CInt, control: CInt) { (media.number, control.number) }
 
   /// Takes at most `limit` datagrams from unknown senders, and returns their number.
-  func discardStrangers(limit: Int) -> Int {
+  package func discardStrangers(limit: Int) -> Int {
     var count = 0
     var byte: UInt8 = 0
     for descriptor in [media.number, control.number] {

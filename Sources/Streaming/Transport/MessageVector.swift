@@ -1,13 +1,13 @@
-import CLinux
+package import CLinux
 import Glibc
 import Platform
-import RTP
+package import RTP
 
 /// The packets of one access unit in the form that the kernel takes; made once and sent to every viewer.
 ///
 /// The same packets are available in two forms: one message each, and messages of several packets of one size, which
 /// the kernel or the network card splits (UDP segmentation offload).
-struct MessageVector: ~Copyable {
+package struct MessageVector: ~Copyable {
   /// Two vectors a packet: its header and its payload.
   private var vectors: UnsafeMutableBufferPointer<iovec>
   private var plain: UnsafeMutableBufferPointer<nightjar_message>
@@ -20,12 +20,12 @@ struct MessageVector: ~Copyable {
   private var capacity: Int
 
   /// The number of packets.
-  private(set) var count = 0
+  package private(set) var count = 0
   /// The number of grouped messages that hold them.
-  private(set) var groups = 0
+  package private(set) var groups = 0
 
   /// Allocates room for `capacity` packets. A larger access unit gets more room, which is kept.
-  init(capacity: Int = 64) {
+  package init(capacity: Int = 64) {
     self.capacity = capacity
     vectors = .allocate(capacity: capacity * 2)
     plain = .allocate(capacity: capacity)
@@ -46,7 +46,7 @@ struct MessageVector: ~Copyable {
 
   /// Points at every packet of `batch`, whose bytes must stay until the last send, with at most `segments` packets in a
   /// message.
-  mutating func fill(from batch: PacketBatch, segments: Int) {
+  package mutating func fill(from batch: PacketBatch, segments: Int) {
     if batch.count > capacity { self = MessageVector(capacity: max(batch.count, capacity * 2)) }
     count = batch.count
     groups = 0
@@ -112,23 +112,23 @@ struct MessageVector: ~Copyable {
   }
 
   /// Returns the messages of one packet each for `packets`.
-  func plain(_ packets: Range<Int>) -> UnsafeMutableBufferPointer<nightjar_message> {
+  package func plain(_ packets: Range<Int>) -> UnsafeMutableBufferPointer<nightjar_message> {
     UnsafeMutableBufferPointer(rebasing: plain[packets])
   }
 
   /// Returns the messages of several packets that hold `packets`, whose ends are message ends.
-  func grouped(_ packets: Range<Int>) -> UnsafeMutableBufferPointer<nightjar_message> {
+  package func grouped(_ packets: Range<Int>) -> UnsafeMutableBufferPointer<nightjar_message> {
     UnsafeMutableBufferPointer(rebasing: grouped[group(from: packets.lowerBound)..<group(from: packets.upperBound)])
   }
 
   /// Returns the first packet, from `packet` on, that begins a message; or the number of packets where none does.
-  func boundary(from packet: Int) -> Int { firsts[group(from: packet)] }
+  package func boundary(from packet: Int) -> Int { firsts[group(from: packet)] }
 
   /// Returns `true` if a message begins with `packet`.
-  func isBoundary(_ packet: Int) -> Bool { boundary(from: packet) == packet }
+  package func isBoundary(_ packet: Int) -> Bool { boundary(from: packet) == packet }
 
   /// Returns the number of packets in message `index` of those from `packet` on.
-  func packets(inGroup index: Int, from packet: Int) -> Int {
+  package func packets(inGroup index: Int, from packet: Int) -> Int {
     let group = group(from: packet) + index
     return firsts[group + 1] - firsts[group]
   }

@@ -1,9 +1,9 @@
-import RTP
+package import RTP
 
 /// The result of sending packets.
-struct SendProgress {
+package struct SendProgress {
   /// The reason why sending ended.
-  enum End {
+  package enum End {
     /// All were sent, or lost one by one.
     case done
     /// There is no room; the transport's output will be ready again.
@@ -15,21 +15,33 @@ struct SendProgress {
   }
 
   /// The first packet that is still to be sent.
-  var next: Int
+  package var next: Int
   /// Packets that the kernel took.
-  var packets = 0
+  package var packets = 0
   /// Their bytes, RTP headers included.
-  var bytes = 0
+  package var bytes = 0
   /// Packets that the kernel refused for good.
-  var lost = 0
+  package var lost = 0
   /// The `errno` of the last refusal; 0 where there was none.
-  var errorNumber: CInt = 0
+  package var errorNumber: CInt = 0
   /// The reason why sending ended.
-  var end = End.done
+  package var end = End.done
+
+  /// Creates the progress of one call.
+  package init(
+    next: Int, packets: Int = 0, bytes: Int = 0, lost: Int = 0, errorNumber: CInt = 0, end: SendProgress.End = End.done
+  ) {
+    self.next = next
+    self.packets = packets
+    self.bytes = bytes
+    self.lost = lost
+    self.errorNumber = errorNumber
+    self.end = end
+  }
 }
 
 /// The transport of packets to one viewer. Used by the send thread alone, and never waits.
-protocol PacketTransport: AnyObject {
+package protocol PacketTransport: AnyObject {
   /// Sends packets of `frame`. Where both ends of `packets` are boundaries of the kernel's messages, several packets may
   /// leave in one.
   func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress
@@ -79,8 +91,8 @@ protocol PacketTransport: AnyObject {
 
 extension PacketTransport {
   // Other transports leave the numbers as they are.
-  var sequenceOffset: UInt16 { 0 }
-  var isShared: Bool { false }
-  func takeReception() -> ReceptionSample? { nil }
-  func noteLimit(_ bits: Double?) {}
+  package var sequenceOffset: UInt16 { 0 }
+  package var isShared: Bool { false }
+  package func takeReception() -> ReceptionSample? { nil }
+  package func noteLimit(_ bits: Double?) {}
 }

@@ -127,7 +127,7 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
     (formerConnection, self.connection) = (self.connection, connection)
   }
 
-  func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
+  package func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
     adoptWay()
     var progress = SendProgress(next: packets.lowerBound)
     while progress.next < packets.upperBound, progress.end == .done {
@@ -182,7 +182,7 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
     return made
   }
 
-  var sequenceOffset: UInt16 { offset ?? 0 }
+  package var sequenceOffset: UInt16 { offset ?? 0 }
 
   /// Sends the packets of ``batch`` on a connection, as many as there is room for.
   private func sendChunk(_ progress: inout SendProgress, on connection: PeerConnection) {
@@ -267,14 +267,14 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
     takesGroups = true
   }
 
-  func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
+  package func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
     adoptWay()
     batch.removeAll()
     do throws(SRTPError) { try protect(PacketBatch.Packet(header: header, payload: payload)) } catch { return false }
     return sendOnce()
   }
 
-  func send(control bytes: UnsafeRawBufferPointer) {
+  package func send(control bytes: UnsafeRawBufferPointer) {
     guard bytes.count + PacketProtector.controlRoom <= controlMemory.count else { return }
     adoptWay()
     controlMemory.copyMemory(from: bytes)
@@ -304,17 +304,17 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
     return nightjar_send_messages(socket.fileDescriptor, list.baseAddress.unsafelyUnwrapped, 1) == 1
   }
 
-  func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
+  package func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
     inbox.take(into: memory, hasMore: &hasMore)
   }
 
-  var framesInFlight: Int { 0 }
-  var losesBursts: Bool { true }
-  func willContinue() {}
-  func notePart(isFirst: Bool, isLast: Bool) {}
-  func isReachable() -> Bool {
+  package var framesInFlight: Int { 0 }
+  package var losesBursts: Bool { true }
+  package func willContinue() {}
+  package func notePart(isFirst: Bool, isLast: Bool) {}
+  package func isReachable() -> Bool {
     adoptWay()
     return connection?.isClosed != true
   }
-  var descriptors: (output: CInt?, input: CInt?) { (connection?.fileDescriptor, inbox.fileDescriptor) }
+  package var descriptors: (output: CInt?, input: CInt?) { (connection?.fileDescriptor, inbox.fileDescriptor) }
 }

@@ -1,4 +1,4 @@
-import Platform
+package import Platform
 
 /// A judgement on whether a program listens at a viewer's port, from ICMP's refusals of the packets sent to it
 /// (`ECONNREFUSED`).
@@ -6,9 +6,9 @@ import Platform
 /// On this host each packet is refused, so the first frame without a refusal shows that a program listens. Over a network a host
 /// reports that at most once a second (Linux: `icmp_ratelimit`). Then silence means something only once it is longer than it was
 /// between refusals.
-struct PortReachability {
+package struct PortReachability {
   /// `true` if packets were refused, and nothing has shown since then that a program listens.
-  private(set) var isRefused = false
+  package private(set) var isRefused = false
   private var lastRefusal: Instant?
   /// The longest time between two refusals while no program listened.
   private var silence = Duration.zero
@@ -22,10 +22,13 @@ struct PortReachability {
   /// `true` if the last judgement came from a single frame without a refusal.
   private var wasRegular = false
 
+  /// Creates a record of a port that has refused nothing.
+  package init() {}
+
   /// The fewest frames in a row for ``regularity``: a Linux host that limits its reports sends the first six at once.
-  static let leastRegularity = 8
+  package static let leastRegularity = 8
   /// The most frames that wrong guesses make of ``regularity``.
-  static let mostRegularity = 64
+  package static let mostRegularity = 64
   /// The shortest silence that means that a program listens.
   static let leastSilence = Duration.milliseconds(100)
   /// The time of listening that is certain. A refusal after it shows that the silence measured before was a wrong
@@ -33,7 +36,7 @@ struct PortReachability {
   static let certainty = Duration(seconds: 10)
 
   /// Notes that a packet was refused.
-  mutating func noteRefusal(at now: Instant) {
+  package mutating func noteRefusal(at now: Instant) {
     isFrameRefused = true
     if let reachableSince, now - reachableSince > Self.certainty {
       (silence, regularity) = (.zero, Self.leastRegularity)
@@ -52,7 +55,7 @@ struct PortReachability {
   }
 
   /// Notes that a frame has left, refused or not. Returns `true` if that shows that a program listens again.
-  mutating func noteSent(at now: Instant) -> Bool {
+  package mutating func noteSent(at now: Instant) -> Bool {
     guard isRefused, let lastRefusal else { return false }
     if isFrameRefused {
       isFrameRefused = false

@@ -1,9 +1,9 @@
-import Platform
+package import Platform
 import RTP
 
 /// The header extension with the time at which a packet was sent (abs-send-time, draft-alvestrand-rmcat-remb-03
 /// section 3), by which a browser measures queues.
-struct SendTimeExtension {
+package struct SendTimeExtension {
   private let number: UInt8
   /// The times of the last packets, by their numbers. A packet that is encrypted again must be the same: two under one
   /// keystream would reveal the key of its tag.
@@ -50,7 +50,7 @@ struct SendTimeExtension {
   }
 
   /// Returns a time in 24 bits: seconds in six, and fractions in eighteen.
-  static func time(at now: Instant) -> UInt32 {
+  package static func time(at now: Instant) -> UInt32 {
     let (seconds, rest) = now.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     return UInt32(truncatingIfNeeded: seconds & 0x3f) << 18 | UInt32(truncatingIfNeeded: (rest << 18) / 1_000_000_000)
   }

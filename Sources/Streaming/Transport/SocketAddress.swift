@@ -1,4 +1,4 @@
-import CLinux
+package import CLinux
 import Glibc
 package import Platform
 
@@ -6,10 +6,10 @@ package import Platform
 package struct SocketAddress: Equatable, @unchecked Sendable {
   // Sendable: a plain value.
   private var storage: sockaddr_storage
-  let length: socklen_t
+  package let length: socklen_t
 
   /// `AF_INET` or `AF_INET6`.
-  var family: CInt { CInt(storage.ss_family) }
+  package var family: CInt { CInt(storage.ss_family) }
   /// `true` if the address is IPv6.
   package var isIPv6: Bool { family == AF_INET6 }
 
@@ -97,7 +97,7 @@ package struct SocketAddress: Equatable, @unchecked Sendable {
 
   /// Returns this address with an interface, by its index, if the address is IPv6 and names none. `bind` needs the
   /// interface of an address that is valid on one link alone.
-  func with(interface: UInt32) -> SocketAddress {
+  package func with(interface: UInt32) -> SocketAddress {
     guard isIPv6, interface != 0 else { return self }
     var copy = self
     // sin6_scope_id, the last field.
@@ -156,7 +156,7 @@ package struct SocketAddress: Equatable, @unchecked Sendable {
   }
 
   /// Lends the address to a system call.
-  func withPointer<R>(_ body: (UnsafePointer<sockaddr>) -> R) -> R {
+  package func withPointer<R>(_ body: (UnsafePointer<sockaddr>) -> R) -> R {
     withUnsafeBytes(of: storage) { bytes in
       // `storage` is a sockaddr_storage, which begins as a sockaddr does.
       body(bytes.assumingMemoryBound(to: sockaddr.self).baseAddress.unsafelyUnwrapped)

@@ -1,9 +1,8 @@
 import Appliance
 import Glibc
 import Platform
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// The lines about who receives at an address.
 @Suite struct ReachabilityReportTests {

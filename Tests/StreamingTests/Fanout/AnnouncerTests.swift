@@ -1,10 +1,9 @@
 import Foundation
 import Media
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Announcements (RFC 2974) as they leave, on the loopback interface.
 @Suite(.serialized) struct AnnouncerTests {

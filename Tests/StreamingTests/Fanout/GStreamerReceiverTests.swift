@@ -2,10 +2,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// GStreamer's session as a viewer, behind a relay of the test's own that loses packets on purpose.
 @Suite(.serialized) struct GStreamerReceiverTests {

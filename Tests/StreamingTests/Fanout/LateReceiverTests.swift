@@ -2,10 +2,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 @Suite struct PortReachabilityTests {
   private var port = PortReachability()

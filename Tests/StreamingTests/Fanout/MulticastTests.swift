@@ -4,10 +4,9 @@ import Glibc
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Groups on the loopback interface, with a receiver of the test's own.
 @Suite(.serialized) struct MulticastTests {

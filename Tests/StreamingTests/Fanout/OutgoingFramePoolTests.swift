@@ -1,8 +1,7 @@
 import Media
 import Platform
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// The holders of frames and pictures, and the times at which these come back.
 @Suite struct OutgoingFramePoolTests {

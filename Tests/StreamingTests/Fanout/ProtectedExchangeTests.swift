@@ -1,10 +1,9 @@
 import Foundation
 import RTP
 import SRTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// A pipeline's SRTP and SRTCP, over sockets of the test's own.
 @Suite(.serialized) struct ProtectedExchangeTests {

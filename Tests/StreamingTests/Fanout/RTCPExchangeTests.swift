@@ -2,10 +2,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// A pipeline's RTCP, over sockets of the test's own and with datagrams that the test writes byte by byte.
 @Suite(.serialized) struct RTCPExchangeTests {

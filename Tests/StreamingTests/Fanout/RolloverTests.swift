@@ -2,10 +2,9 @@ import Foundation
 import Media
 import RTP
 import SRTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Protected streams beyond 65,536 packets, and who comes then.
 @Suite(.serialized) struct RolloverTests {

@@ -2,10 +2,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The spreading of the packets of large frames, by the clock of the kernel that received them.
 @Suite(.serialized) struct SpreadTests {

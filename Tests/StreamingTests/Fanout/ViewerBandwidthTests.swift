@@ -1,10 +1,9 @@
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Viewers on a path that takes less than the stream, beside one on a path that takes all.
 @Suite struct ViewerBandwidthTests {

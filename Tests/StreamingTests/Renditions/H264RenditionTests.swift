@@ -8,7 +8,7 @@
   import TestSupport
   import Testing
 
-  @testable import Streaming
+  import Streaming
 
   /// The processors that a test leaves to the program.
   private final class ScriptedRoom: ProcessorRoom {

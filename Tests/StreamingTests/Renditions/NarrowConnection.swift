@@ -1,10 +1,9 @@
 import Foundation
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
-
-@testable import Streaming
 
 /// A connection of a viewer by RTSP over TCP, as the server writes it, whose network takes so many bits a second. It keeps all
 /// that has come through, and tells the stream what that is.

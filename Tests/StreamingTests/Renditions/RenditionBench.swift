@@ -7,7 +7,7 @@
   import TestSupport
   import Testing
 
-  @testable import Streaming
+  import Streaming
 
   /// A camera whose pictures no encoder makes small: noise.
   final class NoisyCamera: VideoSource, @unchecked Sendable {

@@ -1,7 +1,6 @@
 import Platform
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// The choice of a rendition, by the limits that a network shows from tenth to tenth of a second.
 @Suite struct RenditionChoiceTests {

@@ -10,7 +10,7 @@
   import TestSupport
   import Testing
 
-  @testable import Streaming
+  import Streaming
 
   /// Streams whose viewers' networks are weak and strong again, as a decoder that is not ours reads them.
   @Suite(.serialized) struct RenditionStreamTests {

@@ -1,9 +1,8 @@
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The change of one stream between two renditions, picture by picture.
 @Suite struct RenditionSwitchTests {

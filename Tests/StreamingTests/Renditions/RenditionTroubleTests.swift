@@ -8,7 +8,7 @@
   import TestSupport
   import Testing
 
-  @testable import Streaming
+  import Streaming
 
   /// An encoder of small pictures that tells which effort is requested of it, and fails when it is told to.
   private final class WatchedEncoder: VideoEncoder, @unchecked Sendable {

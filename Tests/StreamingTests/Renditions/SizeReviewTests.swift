@@ -1,7 +1,6 @@
 import Platform
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// The way back from pictures of half the size, which have a note every five seconds here.
 @Suite struct SizeReviewTests {

@@ -4,11 +4,10 @@ import Media
 import Platform
 import RTP
 import Sound
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Consumers of coded pictures beside the send stage.
 @Suite(.serialized) struct CodedPictureConsumerTests {

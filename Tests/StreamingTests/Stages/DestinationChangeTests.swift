@@ -3,10 +3,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Destinations that come and go while a pipeline runs.
 @Suite(.serialized) struct DestinationChangeTests {

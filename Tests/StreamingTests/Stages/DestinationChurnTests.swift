@@ -7,7 +7,7 @@
   import Testing
 
   import Capture
-  @testable import Streaming
+  import Streaming
 
   /// Viewers that come and go for minutes, in a process of their own: `make check-long`.
   @Suite(.serialized, .enabled(if: runsLong, "takes five minutes: make check-long")) struct DestinationChurnTests {

@@ -5,10 +5,9 @@ import Platform
 import RTP
 import SRTP
 import Sound
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The ports of a destination's sound.
 @Suite(.serialized) struct DestinationSoundTests {

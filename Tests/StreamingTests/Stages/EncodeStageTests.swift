@@ -4,11 +4,10 @@ import Glibc
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The stage alone, with an encoder that holds pictures back and notes what it is told.
 @Suite struct EncodeStageTests {

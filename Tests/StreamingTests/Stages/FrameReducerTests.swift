@@ -1,9 +1,8 @@
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 @Suite struct FrameReducerTests {
   private static let size = PictureSize(width: 320, height: 240)

@@ -2,10 +2,9 @@ import Capture
 import Media
 import Platform
 import Sound
+import Streaming
 import Synchronization
 import Testing
-
-@testable import Streaming
 
 /// The places of viewers of JPEG pictures and of listeners of MP3, of which there are few.
 @Suite struct FreedPlaceTests {

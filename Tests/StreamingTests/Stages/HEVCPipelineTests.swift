@@ -4,11 +4,10 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// An encoder whose pictures are those of a clip of HEVC, each a key frame.
 private final class ClipEncoder: VideoEncoder, @unchecked Sendable {

@@ -1,9 +1,8 @@
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The choice of VA-API's quality level, by traces of encode times.
 @Suite struct LevelGovernorTests {

@@ -1,9 +1,8 @@
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 @Suite struct LoadAdaptationTests {
   private static let presets = ["ultrafast", "superfast", "veryfast", "faster", "fast", "medium"]

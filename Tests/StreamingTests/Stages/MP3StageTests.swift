@@ -1,11 +1,10 @@
 import Foundation
 import Platform
 import Sound
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The distribution of sound to listeners.
 @Suite struct MP3StageTests {

@@ -2,10 +2,9 @@ import CLinux
 import Foundation
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 @Suite struct MailboxTests {
   @Test func `the newest wins, and the one that it replaced comes back`() throws {

@@ -4,10 +4,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The measured rate of frames: which intervals count, and for how much.
 @Suite(.serialized) struct MeasuredFrameRateTests {

@@ -4,11 +4,10 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Pictures that come in parts, from the queue to the viewers.
 @Suite(.serialized) struct PictureInPartsTests {

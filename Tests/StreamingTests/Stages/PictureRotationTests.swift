@@ -3,11 +3,10 @@ import Encoding
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// Rotations that the source or the encoder refuses.
 @Suite struct PictureRotationTests {

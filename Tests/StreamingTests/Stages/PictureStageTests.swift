@@ -3,11 +3,10 @@ import Foundation
 import Media
 import PixelConversion
 import Platform
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The distribution of pictures to viewers.
 @Suite struct PictureStageTests {

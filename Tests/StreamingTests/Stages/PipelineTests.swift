@@ -4,10 +4,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// A pipeline with sources and encoders that behave as real ones seldom do.
 @Suite struct PipelineTests {

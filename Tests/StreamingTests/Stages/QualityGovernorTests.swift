@@ -1,9 +1,8 @@
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The choice of the effort, by traces of loads.
 @Suite struct QualityGovernorTests {

@@ -2,9 +2,8 @@ import Encoding
 import Media
 import Platform
 import RTP
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// A send stage that runs, and the encoder's side of its queue.
 final class SendStageBench: @unchecked Sendable {

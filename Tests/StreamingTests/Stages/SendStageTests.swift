@@ -3,11 +3,10 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The send stage on its own thread, with ways out that do what the test says.
 @Suite(.serialized) struct SendStageTests {

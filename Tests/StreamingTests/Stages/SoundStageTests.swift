@@ -1,9 +1,8 @@
 import Platform
 import Sound
+import Streaming
 import Synchronization
 import Testing
-
-@testable import Streaming
 
 /// The thread that takes sound from its source: its end, and what it notices.
 @Suite struct SoundStageTests {

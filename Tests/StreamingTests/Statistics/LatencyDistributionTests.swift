@@ -1,8 +1,7 @@
 import Media
 import Platform
+import Streaming
 import Testing
-
-@testable import Streaming
 
 @Suite struct LatencyDistributionTests {
   @Test func `counts lie below the limits they are told for, as a sorted list says`() {

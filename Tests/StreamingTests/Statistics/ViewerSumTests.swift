@@ -2,10 +2,9 @@ import Glibc
 import Platform
 import RTP
 import SRTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The figures of viewers that get several tracks.
 @Suite struct ViewerSumTests {

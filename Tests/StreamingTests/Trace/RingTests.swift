@@ -2,10 +2,9 @@ import CTracing
 import Foundation
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The records' way from a thread of the frame path to the one that writes them down.
 @Suite struct RingTests {

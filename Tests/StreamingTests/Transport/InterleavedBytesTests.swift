@@ -1,7 +1,6 @@
 import RTP
+import Streaming
 import Testing
-
-@testable import Streaming
 
 /// Packets for byte streams, whose memory comes again.
 @Suite struct InterleavedBytesTests {

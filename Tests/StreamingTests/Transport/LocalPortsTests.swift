@@ -2,10 +2,9 @@ import CLinux
 import Foundation
 import Media
 import Platform
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 @Suite struct LocalPortsTests {
   @Test(arguments: [AF_INET, AF_INET6])

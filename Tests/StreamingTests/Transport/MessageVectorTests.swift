@@ -3,10 +3,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// The grouping of packets for the kernel.
 @Suite struct MessageVectorTests {

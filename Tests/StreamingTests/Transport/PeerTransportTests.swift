@@ -4,10 +4,9 @@ import Glibc
 import Platform
 import RTP
 import SRTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// SRTP of one track to one peer: its numbers, and its ways.
 @Suite struct PeerTransportTests {

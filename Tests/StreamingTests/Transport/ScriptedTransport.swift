@@ -2,10 +2,9 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Streaming
 import TestSupport
 import Testing
-
-@testable import Streaming
 
 /// A way out that does what a test says, and keeps what it was given.
 final class ScriptedTransport: PacketTransport {
