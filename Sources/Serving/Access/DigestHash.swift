@@ -1,9 +1,9 @@
 import TLS
 
 /// The hashes of Digest access authentication, RFC 7616 section 3.4.
-enum DigestHash {
+package enum DigestHash {
   /// Returns H(data) in hexadecimal: RFC 7616 calls it LHEX.
-  static func hex(_ algorithm: DigestAlgorithm, _ data: [UInt8]) -> [UInt8] {
+  package static func hex(_ algorithm: DigestAlgorithm, _ data: [UInt8]) -> [UInt8] {
     let function: HashFunction =
       switch algorithm {
       case .sha256: .sha256
@@ -13,7 +13,7 @@ enum DigestHash {
   }
 
   /// Returns the response that the password of HA1 gives, section 3.4.1; without `qop` that of RFC 2069.
-  static func response(
+  package static func response(
     _ authorization: DigestAuthorization, hash: [UInt8], method: String
   ) -> [UInt8] {
     let colon = [UInt8(ascii: ":")]

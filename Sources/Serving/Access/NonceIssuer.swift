@@ -1,17 +1,22 @@
-import Platform
+package import Platform
 import TLS
 
 /// Creates nonces and recognizes its own, without storing any: a nonce contains its time and is signed with a key that
 /// only this process has, RFC 7616 section 3.3.
-struct NonceIssuer {
+package struct NonceIssuer {
   /// The content of a nonce of this issuer.
-  struct Nonce {
+  package struct Nonce {
     /// The time of creation after the issuer's start.
     let issued: Duration
     /// The nonce's unique number.
     let number: UInt64
     /// `true` if it was created on the connection that returns it.
     let isOfConnection: Bool
+
+    /// Creates a nonce.
+    package init(issued: Duration, number: UInt64, isOfConnection: Bool) {
+      (self.issued, self.number, self.isOfConnection) = (issued, number, isOfConnection)
+    }
   }
 
   private let key = Secrets.randomBytes(32)

@@ -62,18 +62,18 @@ package final class Phones: Sendable {
   }
 
   /// The number of changes to the phones.
-  var changeCount: Int { changes.load(ordering: .acquiring) }
+  package var changeCount: Int { changes.load(ordering: .acquiring) }
 
   /// `true` if there are no phones.
   var isEmpty: Bool { state.withLock { $0.tokens.names.isEmpty } }
 
   /// Returns the phone that has this token; nil if there is none.
-  func phone(_ token: String) -> TokensFile.Token? {
+  package func phone(_ token: String) -> TokensFile.Token? {
     state.withLock { state in state.tokens.name(of: token).flatMap { state.tokens[$0] } }
   }
 
   /// The phone of this name; nil if there is none.
-  subscript(name: UserName) -> TokensFile.Token? { state.withLock { $0.tokens[name] } }
+  package subscript(name: UserName) -> TokensFile.Token? { state.withLock { $0.tokens[name] } }
 
   /// Makes a one-time code for a phone that gets `role`.
   package func makeCode(_ role: Role, at now: Instant = .now()) -> String {

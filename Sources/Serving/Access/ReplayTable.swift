@@ -1,11 +1,11 @@
-import Platform
+package import Platform
 
 /// The last request counter (`nc`) of every nonce in use, RFC 7616 section 3.4.5: each counter must be above the one
 /// before.
 ///
 /// The table holds a limited number of nonces. If it is full, the oldest goes, and with it every equally old nonce that
 /// is not in the table: otherwise the counters used with those would be forgotten.
-struct ReplayTable {
+package struct ReplayTable {
   private struct Entry {
     var count: UInt32
     let issued: Duration
@@ -16,15 +16,15 @@ struct ReplayTable {
   private let limit: Int
   private let life: Duration
 
-  init(limit: Int, life: Duration) {
+  package init(limit: Int, life: Duration) {
     self.limit = limit
     self.life = life
   }
 
-  var count: Int { entries.count }
+  package var count: Int { entries.count }
 
   /// Notes a request that is otherwise valid; returns `false` if its counter is not allowed now.
-  mutating func note(_ nonce: NonceIssuer.Nonce, count: UInt32, at elapsed: Duration) -> Bool {
+  package mutating func note(_ nonce: NonceIssuer.Nonce, count: UInt32, at elapsed: Duration) -> Bool {
     if let entry = entries[nonce.number] {
       guard count > entry.count else { return false }
       entries[nonce.number]?.count = count

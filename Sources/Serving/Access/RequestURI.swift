@@ -9,13 +9,13 @@
 /// - a stream of a presentation and the presentation's own URI (`rtsp://host/camera/trackID=0`, `rtsp://host/camera/`):
 ///   live555, and VLC with it, hashes the latter for every request. A user that may see the one may see the other; the
 ///   method is hashed all the same.
-struct RequestURI {
+package struct RequestURI {
   /// `scheme://host:port`, in normal form; nil for a path alone.
   private let authority: [UInt8]?
   /// The path with its query, without a slash at the end.
   private let path: [UInt8]
 
-  init(_ uri: [UInt8]) {
+  package init(_ uri: [UInt8]) {
     guard let colon = Self.firstRange(of: "://", in: uri) else {
       authority = nil
       path = Self.withoutSlash(uri[...])
@@ -34,7 +34,7 @@ struct RequestURI {
   }
 
   /// Returns `true` if a digest over `self` is valid for a request of `request`.
-  func covers(_ request: RequestURI) -> Bool {
+  package func covers(_ request: RequestURI) -> Bool {
     if let authority, let other = request.authority, authority != other { return false }
     if path == request.path { return true }
     // Exactly one more segment: the server's treatment of "..", or of an escaped slash, is not known here.

@@ -67,15 +67,15 @@ package struct TokensFile: Sendable {
   package func role(of name: UserName) -> Role? { hashes[name] == nil ? nil : roles[name] ?? .unnamed }
 
   /// A token as the file has it.
-  struct Token {
-    let name: UserName
-    let role: Role
+  package struct Token {
+    package let name: UserName
+    package let role: Role
     /// SHA-256 of the token.
     let hash: [UInt8]
   }
 
   /// The token of this name; nil if there is none.
-  subscript(name: UserName) -> Token? {
+  package subscript(name: UserName) -> Token? {
     hashes[name].map { Token(name: name, role: roles[name] ?? .unnamed, hash: $0) }
   }
 

@@ -27,7 +27,7 @@ package struct UserName: Hashable, Comparable, Sendable, CustomStringConvertible
     description = text
   }
 
-  static func isAllowed(_ byte: UInt8) -> Bool {
+  package static func isAllowed(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: ":"), UInt8(ascii: "\""), UInt8(ascii: "\\"): false
     case 0x21...0x7E: true

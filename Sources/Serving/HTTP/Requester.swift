@@ -1,7 +1,7 @@
 /// The author of a request, with the role that limits it.
-struct Requester: Sendable {
+package struct Requester: Sendable {
   /// The name for the log, as in `alice`, `token doorbell` or `somebody`.
-  let name: String
+  package let name: String
   /// The role that limits the requests.
   var role: Role
   /// The command that gives the requester another role, without the role itself; nil if no command does.
@@ -26,7 +26,7 @@ struct Requester: Sendable {
   }
 
   /// The mark of the log-in; nil if the requester has not logged in.
-  var mark: LoginMark? {
+  package var mark: LoginMark? {
     switch login {
     case .user(let user): LoginMark(user)
     case .token(let hash): LoginMark(tokenHash: hash)
@@ -35,21 +35,21 @@ struct Requester: Sendable {
   }
 
   /// Returns a user that has logged in by name and password.
-  static func user(_ user: UsersFile.User) -> Requester {
+  package static func user(_ user: UsersFile.User) -> Requester {
     Requester(
       name: "\(user.name)", role: user.role, roleCommand: ServiceAccount.command("user role \(user.name)"),
       login: .user(user))
   }
 
   /// Returns a program that has sent a token.
-  static func token(_ token: TokensFile.Token) -> Requester {
+  package static func token(_ token: TokensFile.Token) -> Requester {
     Requester(
       name: "token \(token.name)", role: token.role,
       roleCommand: ServiceAccount.command("token role \(token.name)"), login: .token(hash: token.hash))
   }
 
   /// Returns a phone with a log-in of its own, which keeps the role of its one-time code.
-  static func phone(_ token: TokensFile.Token) -> Requester {
+  package static func phone(_ token: TokensFile.Token) -> Requester {
     Requester(name: phoneName(token.name), role: token.role, roleCommand: nil, login: .token(hash: token.hash))
   }
 

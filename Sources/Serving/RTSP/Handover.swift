@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
-import Platform
+package import Platform
 import Streaming
 import Synchronization
 
@@ -10,7 +10,7 @@ import Synchronization
 /// `EventLoop.execute` would take a lock of NIO's without priority inheritance. A real-time send thread would then wait
 /// for an event loop that an ordinary thread has displaced while it held the lock. The standard library's mutex
 /// inherits priority, and a descriptor that the loop reads like any other wakes the loop.
-final class Handover: Sendable {
+package final class Handover: Sendable {
   /// One piece of work.
   enum Work: Sendable {
     case call(@Sendable () -> Void)
@@ -33,7 +33,7 @@ final class Handover: Sendable {
   /// Creates a handover that is attached to no event loop yet.
   ///
   /// - Throws: ``SystemFailure`` if the process has no descriptor left.
-  init() throws(SystemFailure) { wakeUp = try Interrupt() }
+  package init() throws(SystemFailure) { wakeUp = try Interrupt() }
 
   /// Runs `work` on the event loop. Any thread may call it.
   func put(_ work: @escaping @Sendable () -> Void) { put(.call(work)) }

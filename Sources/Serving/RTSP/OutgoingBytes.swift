@@ -13,7 +13,7 @@ import Streaming
 ///
 /// On a network that has shown a limit, pictures wait here instead, and the kernel gets only as many of their packets as the
 /// network takes soon: no packet of sound can overtake a picture that the kernel has.
-struct OutgoingBytes {
+package struct OutgoingBytes {
   /// A frame that has not left: the position of its end among all bytes, and its transport.
   private struct Frame {
     var end: Int
@@ -48,7 +48,7 @@ struct OutgoingBytes {
   /// for so long, and the connection is looked at several times meanwhile.
   private static let aheadSeconds = 0.06
   /// The least bytes that the kernel gets: two packets, so that one is there when the other has arrived.
-  static let leastAhead = 2 * 1200
+  package static let leastAhead = 2 * 1200
 
   init(_ channel: any Channel) {
     self.channel = channel
@@ -107,7 +107,7 @@ struct OutgoingBytes {
   /// - Parameters:
   ///   - limit: the bits a second that the network takes.
   ///   - roundTrip: the seconds of a round trip without a queue of this connection's own.
-  static func ahead(limit: Int, roundTrip: Double) -> Int {
+  package static func ahead(limit: Int, roundTrip: Double) -> Int {
     max(leastAhead, Int(Double(limit) / 8 * (roundTrip + aheadSeconds)))
   }
 

@@ -1,12 +1,12 @@
 import CLinux
-import NIOCore
-import Platform
+package import NIOCore
+package import Platform
 import RTP
 import RTSP
-import Streaming
+package import Streaming
 
 /// One client's connection, on the event loop.
-final class RTSPConnection {
+package final class RTSPConnection {
   let number: UInt64
   let channel: any Channel
   /// The client's address without its port.
@@ -49,7 +49,8 @@ final class RTSPConnection {
   /// The longest time for a BYE from the send thread to a connection.
   static let goodbyeTime = TimeAmount.milliseconds(200)
 
-  init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: RTSPService, at now: Instant) {
+  /// Creates a connection; nil if its channel has ended and has no address.
+  package init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: RTSPService, at now: Instant) {
     guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = Self.text(of: remote),
       let here = Self.text(of: local).map(Self.withoutZone), let address = ConnectionAddress(Self.withoutZone(client))
     else { return nil }
@@ -178,11 +179,11 @@ final class RTSPConnection {
   }
 
   /// `true` if the client takes what is written for it: not much waits.
-  var takesMore: Bool { channel.isWritable && outgoing.heldBytes < Self.heldLimit }
+  package var takesMore: Bool { channel.isWritable && outgoing.heldBytes < Self.heldLimit }
 
   /// Writes packets of `transport`, or an answer if that is nil. The transport is told once a frame that they end has left,
   /// or never will.
-  func write(_ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false) {
+  package func write(_ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false) {
     let ended = endsFrame ? transport : nil
     guard !isClosed else {
       ended?.frameHasLeft()
@@ -215,7 +216,7 @@ final class RTSPConnection {
   }
 
   /// Adds the transport of a track that is played on this connection.
-  func add(_ transport: InterleavedTransport) {
+  package func add(_ transport: InterleavedTransport) {
     guard !isClosed else { return }
     outgoing.add(transport)
   }
@@ -261,7 +262,7 @@ final class RTSPConnection {
 
   /// Closes the connection after the last answer has had time to arrive. Unread input would make the system reset the
   /// connection, and the answer would be lost.
-  func closeSoon() {
+  package func closeSoon() {
     writeAllWaiting()
     guard !isClosed else { return }
     isClosed = true

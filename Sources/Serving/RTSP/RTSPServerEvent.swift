@@ -87,7 +87,7 @@ package final class RTSPServerEvents: Sendable {
   /// The name that stands for further addresses once there are too many.
   private static let others = "other addresses"
 
-  init() {}
+  package init() {}
 
   /// Takes the events since the last call, oldest first; sums of failures every ten seconds.
   package func take(at now: Instant = .now()) -> [RTSPServerEvent] {

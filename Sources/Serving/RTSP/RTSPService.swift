@@ -1,5 +1,5 @@
 import Glibc
-import NIOCore
+package import NIOCore
 import Platform
 import RTP
 import RTSP
@@ -7,7 +7,7 @@ import SRTP
 import Streaming
 
 /// The state of an RTSP server, on its event loop: cameras, connections, sessions and players.
-final class RTSPService {
+package final class RTSPService {
   /// The current configuration: the users that may watch change.
   var configuration: RTSPServerConfiguration
   let loop: any EventLoop
@@ -42,7 +42,8 @@ final class RTSPService {
   /// The time that the answer to PLAY waits for the other tracks once one has begun. Its packets wait too.
   static let tracksPatience = TimeAmount.milliseconds(50)
 
-  init(
+  /// Creates a service on `loop`, which checks its time limits from then on.
+  package init(
     _ configuration: RTSPServerConfiguration, _ loop: any EventLoop, _ handover: Handover, _ events: RTSPServerEvents
   ) {
     self.handover = handover

@@ -1,9 +1,9 @@
-import NIOCore
+package import NIOCore
 import Streaming
 
 /// The bytes that wait for a connection whose network is weak, in their order: packets of pictures, and what must not leave
 /// before them. They leave in whole packets, a few at a time, so that sound finds little before it.
-struct WaitingPackets {
+package struct WaitingPackets {
   /// Bytes that were given at once.
   private struct Item {
     var bytes: ByteBuffer
@@ -15,19 +15,22 @@ struct WaitingPackets {
   /// The items that sound must not overtake: answers, and the sound behind them.
   private var barriers = 0
   /// The number of bytes.
-  private(set) var count = 0
+  package private(set) var count = 0
+
+  /// Creates an empty queue.
+  package init() {}
 
   /// `true` if nothing waits.
-  var isEmpty: Bool { items.isEmpty }
+  package var isEmpty: Bool { items.isEmpty }
   /// `true` if sound may leave before all that waits.
-  var allowsOvertaking: Bool { barriers == 0 }
+  package var allowsOvertaking: Bool { barriers == 0 }
 
   /// Adds bytes behind all others.
   ///
   /// - Parameters:
   ///   - bytes: whole interleaved packets if they are of pictures; there is at least one byte.
   ///   - isPicture: `true` if sound may leave before them, or between two of their packets.
-  mutating func append(_ bytes: ByteBuffer, isPicture: Bool) {
+  package mutating func append(_ bytes: ByteBuffer, isPicture: Bool) {
     items.append(Item(bytes: bytes, isPicture: isPicture))
     count += bytes.readableBytes
     if !isPicture { barriers += 1 }
@@ -35,7 +38,7 @@ struct WaitingPackets {
 
   /// Removes the first bytes, all from one ``append(_:isPicture:)``: the packets that begin within the first `room` bytes. Returns
   /// nil where there is no room, or nothing waits.
-  mutating func take(within room: Int) -> ByteBuffer? {
+  package mutating func take(within room: Int) -> ByteBuffer? {
     guard room > 0, let first = items.first else { return nil }
     let length = first.isPicture ? Self.length(ofPacketsIn: first.bytes, within: room) : first.bytes.readableBytes
     let piece = items.modify(items.startIndex) { $0.bytes.readSlice(length: length) }

@@ -36,7 +36,7 @@ extension PeerServer {
     /// - Parameters:
     ///   - hasIPv6: `true` if there is a socket of IPv6.
     ///   - connects: `true` if there are listeners of TCP.
-    func candidates(own: [IPAddress], port: UInt16, hasIPv6: Bool, connects: Bool) -> [Candidate] {
+    package func candidates(own: [IPAddress], port: UInt16, hasIPv6: Bool, connects: Bool) -> [Candidate] {
       var usable: [IPAddress] = []
       // A link-local address means nothing to a browser that is not told the link.
       for address in own where (hasIPv6 || !address.isIPv6) && !address.isLinkLocal && !usable.contains(address) {

@@ -2,11 +2,11 @@ import Alerts
 import Delivery
 import Foundation
 import Platform
+import Serving
 import TestSupport
 import Testing
 
 @testable import Appliance
-@testable import Serving
 
 /// The ways of alerts to browsers, as the main thread follows them, by a push service that is not ours.
 @Suite struct PushOutputsTests {

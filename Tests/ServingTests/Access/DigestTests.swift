@@ -1,10 +1,9 @@
 import Foundation
 import Media
 import Platform
+import Serving
 import TestSupport
 import Testing
-
-@testable import Serving
 
 @Suite struct DigestTests {
   private let peer: PeerAddress

@@ -1,9 +1,8 @@
 import Foundation
 import Media
+import Serving
 import TestSupport
 import Testing
-
-@testable import Serving
 
 @Suite struct UsersFileTests {
   private func user(_ name: String) throws -> UsersFile.User {

@@ -1,8 +1,7 @@
 import Foundation
+import Serving
 import TestSupport
 import Testing
-
-@testable import Serving
 
 /// Files that were written before the system's OpenSSL did the cryptography: by BoringSSL, and swift-certificates.
 @Suite struct FormerFilesTests {

@@ -1,9 +1,8 @@
 import Foundation
+import Serving
 import TLS
 import TestSupport
 import Testing
-
-@testable import Serving
 
 @Suite struct LocalAuthorityTests {
   private static let now = Int64(1_800_000_000)

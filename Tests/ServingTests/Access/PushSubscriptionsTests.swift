@@ -1,10 +1,9 @@
 import Delivery
 import Foundation
 import Platform
+import Serving
 import TestSupport
 import Testing
-
-@testable import Serving
 
 /// The browsers that are told of alerts while their page is closed, and their file.
 @Suite struct PushSubscriptionsTests {

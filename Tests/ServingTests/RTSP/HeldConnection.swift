@@ -2,11 +2,10 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Platform
+import Serving
 import Streaming
 import TestSupport
 import Testing
-
-@testable import Serving
 
 /// A connection of the server whose viewer reads only when a test wants it, and keeps little of what it has not read.
 final class HeldConnection {

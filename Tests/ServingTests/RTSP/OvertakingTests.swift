@@ -1,9 +1,8 @@
 import NIOCore
+import Serving
 import Streaming
 import TestSupport
 import Testing
-
-@testable import Serving
 
 /// Sound that leaves before the rest of a picture, within one connection.
 @Suite(.serialized) struct OvertakingTests {

@@ -1,8 +1,7 @@
 import Platform
+import Serving
 import TestSupport
 import Testing
-
-@testable import Serving
 
 /// The round trip by which a connection's kernel gets packets of pictures.
 @Suite struct PresentRoundTripTests {

@@ -1,8 +1,7 @@
 import Platform
+import Serving
 import Testing
 import WebRTC
-
-@testable import Serving
 
 /// The addresses that a browser is told.
 @Suite struct PeerCandidateTests {
