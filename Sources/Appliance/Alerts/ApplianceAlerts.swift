@@ -1,11 +1,11 @@
-import Alerts
+package import Alerts
 import Detection
-import Platform
+package import Platform
 import Serving
 import Streaming
 
 /// Derives the alerts of the appliance itself, and those of the detectors, from the readings of its cameras. Holds no clock: the caller says the time.
-struct ApplianceAlerts: Sendable {
+package struct ApplianceAlerts: Sendable {
   /// The time that a condition must last before it is an alert: a reload and a short loss are none.
   static let patience = Duration.seconds(3)
   /// The time for which the picture must be black, of which at least two measurements say so: a hand before the lens is
@@ -23,12 +23,15 @@ struct ApplianceAlerts: Sendable {
 
   private var pending: [AlertSubject: Instant] = [:]
 
+  /// Creates a judge without a history.
+  package init() {}
+
   /// Returns the present alerts; called about once a second.
   ///
   /// - Parameters:
   ///   - roomOfHistory: the free bytes of the file system that has the history; nil if there is no file.
   ///   - errorOfHistory: the errno with which that file system refused the last event; 0 if it took it.
-  mutating func look(
+  package mutating func look(
     _ cameras: [CameraReading], roomOfHistory: Int?, errorOfHistory: CInt = 0, at now: Instant
   ) -> [AlertCondition] {
     var found: [(AlertKind, camera: String?, text: String)] = []

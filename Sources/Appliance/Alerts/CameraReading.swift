@@ -1,46 +1,51 @@
-import Detection
+package import Detection
 import Media
-import Platform
+package import Platform
 import RTP
-import Serving
+package import Serving
 import Sound
-import Streaming
+package import Streaming
 
 /// One camera as the alerts see it, once a second.
-struct CameraReading: Sendable {
+package struct CameraReading: Sendable {
   /// A viewer that sends reports of the stream.
-  struct Viewer: Hashable, Sendable {
+  package struct Viewer: Hashable, Sendable {
     var name: String
     /// The time of its last report.
     var heard: Instant?
     /// The share of packets that it last reported as lost, 0…1.
     var fractionLost = 0.0
+
+    /// Creates a viewer.
+    package init(name: String, heard: Instant? = nil, fractionLost: Double = 0.0) {
+      (self.name, self.heard, self.fractionLost) = (name, heard, fractionLost)
+    }
   }
 
   /// The camera's name.
   var name: String
-  var state: HealthStatus.State
+  package var state: HealthStatus.State
   /// The fault of the state, for people.
   var reason: String?
   /// The sound; nil for a stream without sound.
-  var sound: HealthStatus.Sound?
+  package var sound: HealthStatus.Sound?
   /// Switches to the fallback encoder, and back.
-  var (failovers, recoveries) = (0, 0)
+  package var (failovers, recoveries) = (0, 0)
   /// The present encoder's name.
   var encoder = ""
   /// The host's temperature, as the stream's adaptation follows it; nil if none does.
-  var (thermalState, temperature): (String?, Double?)
-  var viewers: [Viewer] = []
+  package var (thermalState, temperature): (String?, Double?)
+  package var viewers: [Viewer] = []
   /// The loudest level of the last second in dBFS; nil without sound.
   var level: Double?
   /// The findings of the detectors of sound, and the time that they are about; nil without detectors.
-  var heard: (finding: SoundFinding, time: Instant)?
+  package var heard: (finding: SoundFinding, time: Instant)?
   /// `true` if noise itself is an alert, and not only looked for on behalf of crying.
-  var alertsToNoise = false
+  package var alertsToNoise = false
   /// The findings of the detectors of the picture.
-  var seen = PictureFindings()
+  package var seen = PictureFindings()
 
-  init(name: String, state: HealthStatus.State) { (self.name, self.state) = (name, state) }
+  package init(name: String, state: HealthStatus.State) { (self.name, self.state) = (name, state) }
 
   /// Reads a camera's figures.
   init(_ camera: CameraFigures) {

@@ -1,13 +1,13 @@
-import Alerts
-import Delivery
+package import Alerts
+package import Delivery
 import Platform
-import Serving
+package import Serving
 
 /// The ways of alerts to browsers whose page is closed, each with a thread of its own. Confined to the main thread, which waits
 /// for none of them.
-final class PushOutputs {
+package final class PushOutputs {
   /// The browsers; nil if their file cannot be read.
-  let subscriptions: PushSubscriptions?
+  package let subscriptions: PushSubscriptions?
   /// The reason why their file cannot be read; nil if there is none.
   let error: PushSubscriptionError?
   private let history: AlertHistory
@@ -31,7 +31,7 @@ final class PushOutputs {
   /// - Parameters:
   ///   - directory: the folder of the browsers and of the host's key.
   ///   - makeHost: creates the part that all ways share.
-  init(
+  package init(
     _ history: AlertHistory, _ counts: DeliveryCounts, directory: String = StandardPaths.stateDirectory,
     makeHost: @escaping (VAPIDKey, _ contact: String?) throws -> WebPush.Host = PushOutputs.usualHost
   ) {
@@ -54,7 +54,7 @@ final class PushOutputs {
   /// Follows the browsers: those that were added, and those that may be told no more. Called once a second.
   ///
   /// - Parameter server: the server that the page comes from; nil if there is none.
-  func follow(_ settings: PushSettings, _ server: HTTPServer.Configuration?) {
+  package func follow(_ settings: PushSettings, _ server: HTTPServer.Configuration?) {
     // Also while nobody is told: another one may get the name of an owner who is gone.
     if let subscriptions, let server { tell(subscriptions.drop { !server.mayTell($0) }) }
     if let count = subscriptions?.takeForgotten(), count > 0 {
@@ -127,16 +127,16 @@ final class PushOutputs {
   }
 
   /// Returns and removes what became of events, for the log.
-  func takeReports() -> [DeliveryReport] { reports.take() }
+  package func takeReports() -> [DeliveryReport] { reports.take() }
 
   /// Returns the reason why browsers are not followed, once.
-  func takeComplaint() -> String? {
+  package func takeComplaint() -> String? {
     defer { untold = nil }
     return untold
   }
 
   /// Ends them all, without waiting; returns those whose thread has not ended.
-  func stop() -> [EventSender] {
+  package func stop() -> [EventSender] {
     end { _ in true }
     (host, followed) = (nil, nil)
     ending.removeAll(where: \.hasEnded)

@@ -1,11 +1,11 @@
-import Host
-import Platform
-import Serving
-import Streaming
+package import Host
+package import Platform
+package import Serving
+package import Streaming
 
 extension CameraTable {
   /// The result of work on a camera.
-  enum Outcome: Sendable {
+  package enum Outcome: Sendable {
     /// A camera is open, and nothing of its pipeline runs yet.
     case opened
     /// The pipeline goes on. `complaints` has a line for each change that failed.
@@ -15,14 +15,20 @@ extension CameraTable {
   }
 
   /// The present facts about a camera that only its pipeline knows.
-  struct Observation: Sendable {
+  package struct Observation: Sendable {
     /// The settings that `nightjar ctl` has changed since the configuration was applied.
     var controlled: Set<CameraChange> = []
     /// `true` if the stream lacks a configured destination.
     var lacksDestination = false
+
+    /// Creates an observation.
+    package init(controlled: Set<CameraChange> = [], lacksDestination: Bool = false) {
+      (self.controlled, self.lacksDestination) = (controlled, lacksDestination)
+    }
   }
 
-  enum Event: Sendable {
+  /// An event that the table handles.
+  package enum Event: Sendable {
     /// A reload has read another configuration.
     case reload(ApplianceConfiguration, isServed: Bool, asked: Instant, warnings: [String], [Int: Observation])
     /// The servers have followed the reload.
@@ -53,7 +59,8 @@ extension CameraTable {
     case carriedOut
   }
 
-  enum Effect: Sendable {
+  /// An effect for the caller to carry out, in order.
+  package enum Effect: Sendable {
     /// Make the resources of a new camera, before anything else is done with it. `after` is the removed camera of the same
     /// source, whose mute the new one takes over; nil for none.
     case add(Int, after: Int?)

@@ -1,5 +1,5 @@
 import Host
-import Platform
+package import Platform
 import Serving
 import Streaming
 
@@ -8,13 +8,13 @@ import Streaming
 ///
 /// A camera streams, or some work on it is under way, or both, or its next attempt has a time, or its source has come to
 /// its end.
-struct CameraTable: Sendable {
+package struct CameraTable: Sendable {
   /// A camera, and its state.
-  struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// The number that distinguishes this camera from every other one of the run.
-    let number: Int
+    package let number: Int
     /// The camera's configuration.
-    var configuration: CameraConfiguration
+    package var configuration: CameraConfiguration
     /// The time since which the camera streams; nil while it does not.
     var streamingSince: Instant?
     /// The work under way on the camera.
@@ -22,15 +22,15 @@ struct CameraTable: Sendable {
     /// `true` while missing destinations are searched for.
     var isSearching = false
     /// The changes that failed, in whole or in part.
-    var unmet: Set<CameraChange> = []
+    package var unmet: Set<CameraChange> = []
     /// `true` if the camera may keep standby encoders prepared.
-    var keepsStandby = false
+    package var keepsStandby = false
     /// The time of the next attempt to open the camera; nil if no attempt is due.
     var retry: Instant?
     /// `true` if the source has come to its end.
     var isOver = false
     /// The number of standstills after which the stream was restarted.
-    var standstills = 0
+    package var standstills = 0
     /// The reason for the last failure; nil after a while of streaming.
     var complaint: String?
     var backOff = RetryBackOff()
@@ -40,10 +40,10 @@ struct CameraTable: Sendable {
     /// The camera's name.
     var name: String { configuration.name }
     /// `true` if the camera streams.
-    var isStreaming: Bool { streamingSince != nil }
+    package var isStreaming: Bool { streamingSince != nil }
 
     /// The reason why the camera does not stream; nil while it streams.
-    var absence: String? {
+    package var absence: String? {
       guard !isStreaming else { return nil }
       return isOver ? "its source has ended" : complaint ?? "it is being opened"
     }
@@ -82,7 +82,7 @@ struct CameraTable: Sendable {
   /// The configuration of the appliance.
   private(set) var configuration: ApplianceConfiguration
   /// The cameras, in the order of the configuration.
-  var entries: [Entry] = []
+  package var entries: [Entry] = []
   var reload: Reload?
   /// The changes of servers since the last reload, which the next one's answer tells.
   var serverChanges: [String] = []
@@ -90,7 +90,7 @@ struct CameraTable: Sendable {
   private var lastNumber = 0
 
   /// Creates the table with the cameras of `configuration`, none of which streams.
-  init(_ configuration: ApplianceConfiguration, isServed: Bool) {
+  package init(_ configuration: ApplianceConfiguration, isServed: Bool) {
     (self.configuration, self.isServed) = (configuration, isServed)
     for camera in configuration.cameras { entries.append(entry(camera)) }
   }
@@ -103,35 +103,35 @@ struct CameraTable: Sendable {
   }
 
   /// `true` if the end of the only camera is the end of the program.
-  var endsWithItsCamera: Bool { entries.count == 1 && reload == nil }
+  package var endsWithItsCamera: Bool { entries.count == 1 && reload == nil }
 
   /// `true` if no camera has anything more to stream.
-  var isOver: Bool { entries.allSatisfy { $0.isOver && $0.work == nil } }
+  package var isOver: Bool { entries.allSatisfy { $0.isOver && $0.work == nil } }
 
   /// `true` if every camera that does not stream is being opened, or will be tried again.
-  func isWaiting(at now: Instant) -> Bool { entries.allSatisfy { $0.isStreaming || $0.isSeenTo(at: now) } }
+  package func isWaiting(at now: Instant) -> Bool { entries.allSatisfy { $0.isStreaming || $0.isSeenTo(at: now) } }
 
   /// The time of the next ``Event/tick``; nil if none is due.
-  var deadline: Instant? { entries.lazy.compactMap(\.retry).min() }
+  package var deadline: Instant? { entries.lazy.compactMap(\.retry).min() }
 
   /// Returns the camera with this number; nil if there is none any more.
-  subscript(number: Int) -> Entry? { entries.first { $0.number == number } }
+  package subscript(number: Int) -> Entry? { entries.first { $0.number == number } }
 
   /// Opens all cameras that do not stream: at the start, where none has to be open before the program goes on.
-  mutating func begin(at now: Instant) -> [Effect] {
+  package mutating func begin(at now: Instant) -> [Effect] {
     var effects: [Effect] = []
     for index in entries.indices where !entries[index].isStreaming { open(index, at: now, &effects) }
     return effects
   }
 
   /// Notes the only camera's stream, which was opened before the program goes on.
-  mutating func beginAlone(at now: Instant) {
+  package mutating func beginAlone(at now: Instant) {
     entries[0].keepsStandby = true
     entries[0].streamingSince = now
   }
 
   /// Takes an event, and returns its effects.
-  mutating func handle(_ event: Event, at now: Instant) -> [Effect] {
+  package mutating func handle(_ event: Event, at now: Instant) -> [Effect] {
     var effects: [Effect] = []
     switch event {
     case .reload(let new, let isServed, let asked, let warnings, let observations):

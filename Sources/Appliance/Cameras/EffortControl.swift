@@ -1,14 +1,14 @@
-import Encoding
-import Host
+package import Encoding
+package import Host
 import Media
-import Platform
-import Serving
-import Streaming
+package import Platform
+package import Serving
+package import Streaming
 
 /// The choice of the effort for one stream, by measurement: of x264's or x265's preset while software encodes, and of VA-API's
 /// quality level while hardware does. Reads the figures of the stream and of the process once a second, and sets what the
 /// ``QualityGovernor`` or the ``LevelGovernor`` chooses.
-struct EffortControl {
+package struct EffortControl {
   private let pipeline: Pipeline
   private let budget: ProcessorBudget
   private let threads: Int
@@ -54,7 +54,7 @@ struct EffortControl {
   /// - Parameters:
   ///   - preset: the preset that the software was opened with; nil if it stays as it is configured.
   ///   - levels: the levels of the hardware; nil if the quality level stays as it is configured.
-  init?(
+  package init?(
     _ pipeline: Pipeline, preset: String?, levels: HardwareLevels?, threads: Int, _ budget: ProcessorBudget
   ) {
     let codec = pipeline.codec
@@ -77,7 +77,7 @@ struct EffortControl {
   private var isSoftware: Bool { atWork == .software }
 
   /// `true` if a lesser effort of the encoder at work cannot help: there is none, or it keeps the configured one.
-  var isLeast: Bool {
+  package var isLeast: Bool {
     switch atWork {
     case .software: (preset?.rung ?? 0) == 0
     case .hardware: level?.isLeast ?? true
@@ -86,7 +86,7 @@ struct EffortControl {
   }
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
-  mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
+  package mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
     let before = (effort: preset?.effort, level: level?.level, faster: level?.faster)
     // What the encode stage took by itself is kept, also if the other encoder has taken over since.
     if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
@@ -142,7 +142,7 @@ struct EffortControl {
 
   /// The state for the control API; nil if the encoder at work keeps the configured preset or quality level, and while the camera's own
   /// pictures are passed on.
-  var status: StreamStatus.Quality? {
+  package var status: StreamStatus.Quality? {
     let limit = pipeline.frameRate.interval.milliseconds * QualityGovernor.limit
     return switch atWork {
     case .software:

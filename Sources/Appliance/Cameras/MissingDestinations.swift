@@ -1,11 +1,11 @@
-import Platform
-import Streaming
+package import Platform
+package import Streaming
 import Synchronization
 
 /// The configured destinations that a stream does not reach yet, because a host name, a route or an interface is
 /// missing. Further attempts follow after 1, 2, 4, … 60 s. Any thread may read and remove destinations; the main thread
 /// does the rest.
-final class MissingDestinations: Sendable {
+package final class MissingDestinations: Sendable {
   private struct Entry {
     let destination: StreamDestination
     /// The last message told of the destination; `nil` before the first attempt.
@@ -20,15 +20,18 @@ final class MissingDestinations: Sendable {
 
   private let state = Mutex(State())
 
+  /// Creates an empty list.
+  package init() {}
+
   /// The destinations, in the order in which they were added.
-  var destinations: [StreamDestination] { state.withLock { $0.entries.map(\.destination) } }
+  package var destinations: [StreamDestination] { state.withLock { $0.entries.map(\.destination) } }
 
   /// The time of the next attempt; `nil` if there are no destinations.
-  var next: Instant? { state.withLock { $0.entries.isEmpty ? nil : $0.next } }
+  package var next: Instant? { state.withLock { $0.entries.isEmpty ? nil : $0.next } }
 
   /// Adds destinations. The next attempt, at `time`, includes all the others, and the pauses between attempts start
   /// again at 1 s.
-  func add(_ destinations: [StreamDestination], at time: Instant) {
+  package func add(_ destinations: [StreamDestination], at time: Instant) {
     state.withLock { state in
       for destination in destinations where !state.entries.contains(where: { $0.destination == destination }) {
         state.entries.append(Entry(destination: destination))
@@ -42,7 +45,7 @@ final class MissingDestinations: Sendable {
   ///
   /// - Returns: `wasMissing` is `true` if the destination was present, and `wasTold` if its complaint was told.
   @discardableResult
-  func remove(_ destination: StreamDestination) -> (wasMissing: Bool, wasTold: Bool) {
+  package func remove(_ destination: StreamDestination) -> (wasMissing: Bool, wasTold: Bool) {
     state.withLock { state in
       guard let index = state.entries.firstIndex(where: { $0.destination == destination }) else {
         return (false, false)
@@ -55,7 +58,7 @@ final class MissingDestinations: Sendable {
   func removeAll() { state.withLock { $0 = State() } }
 
   /// Records the reason why a destination is missing. Returns `true` if the reason is new.
-  func note(_ complaint: String, of destination: StreamDestination) -> Bool {
+  package func note(_ complaint: String, of destination: StreamDestination) -> Bool {
     state.withLock { state in
       guard let index = state.entries.firstIndex(where: { $0.destination == destination }) else { return false }
       defer { state.entries[index].complaint = complaint }
@@ -64,7 +67,7 @@ final class MissingDestinations: Sendable {
   }
 
   /// Records an attempt that has ended at `now`, and sets the time of the next one.
-  func noteAttempt(of tried: [StreamDestination], at now: Instant) {
+  package func noteAttempt(of tried: [StreamDestination], at now: Instant) {
     state.withLock { state in
       // Destinations that were added meanwhile do not wait.
       let isNew = state.entries.contains { !tried.contains($0.destination) }

@@ -1,11 +1,11 @@
 import Glibc
-import Platform
-import Streaming
+package import Platform
+package import Streaming
 import Synchronization
 
 /// The processors that the program may use, for all cameras and viewers together, and the order in which streams change
 /// because of them: one at a time, so that the next one sees what the change before it costs.
-final class ProcessorBudget: ProcessorRoom {
+package final class ProcessorBudget: ProcessorRoom {
   /// The number of processors, parts included.
   let processors: Double
   private let nextTurn = Mutex(Instant.zero)
@@ -45,7 +45,7 @@ final class ProcessorBudget: ProcessorRoom {
   ///   - host: the number of the host's processors.
   ///   - clock: returns the time.
   ///   - used: returns the processor time that the process has used so far.
-  init(
+  package init(
     share: Double, of host: Int = ProcessorBudget.host, clock: @escaping @Sendable () -> Instant = { .now() },
     used: @escaping @Sendable () -> Duration = { ProcessorBudget.used }
   ) {
@@ -65,10 +65,10 @@ final class ProcessorBudget: ProcessorRoom {
 
   /// The processors that the program may use beyond those that it used in the last seconds and those that are granted since; less than
   /// 0 where it used too many. Any thread may call it.
-  var room: Double { usage.withLock { room(of: $0) } }
+  package var room: Double { usage.withLock { room(of: $0) } }
 
   /// Grants processors to an encoder. Any thread may call it.
-  func take(inPlaceOf former: ProcessorGrant?, _ choose: (_ room: Double) -> Double) -> ProcessorGrant {
+  package func take(inPlaceOf former: ProcessorGrant?, _ choose: (_ room: Double) -> Double) -> ProcessorGrant {
     usage.withLock { usage in
       var freed = 0.0
       if let former {
@@ -93,7 +93,7 @@ final class ProcessorBudget: ProcessorRoom {
   }
 
   /// Reads the processor time, every few seconds; called more often.
-  func measure() {
+  package func measure() {
     usage.withLock { usage in
       let (begin, now) = (usage.last.time, clock())
       guard now - begin >= Self.interval else { return }

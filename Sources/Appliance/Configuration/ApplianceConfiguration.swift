@@ -4,7 +4,7 @@ import Serving
 
 /// The configuration of `nightjar stream`: the appliance and its cameras.
 package struct ApplianceConfiguration: SettingsConfiguration {
-  typealias SettingName = ApplianceSetting
+  package typealias SettingName = ApplianceSetting
 
   /// The path of the control socket, or `none`; nil for the default.
   package var control: String?
@@ -45,7 +45,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   /// The settings in words, with their origins. A setting without an entry has its default.
   package internal(set) var options: OptionLayer = [:]
 
-  init() {}
+  package init() {}
 
   /// The number of cameras, counted from the first, that may keep standby encoders prepared. The limit bounds memory
   /// and threads, whatever the number of cameras.
@@ -58,7 +58,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   package func changes(from old: ApplianceConfiguration) -> Set<ApplianceSetting> { changedSettings(from: old) }
 
   /// Returns the configuration with those settings of `started` that apply at the start of the program only.
-  func keepingStart(of started: ApplianceConfiguration) -> ApplianceConfiguration {
+  package func keepingStart(of started: ApplianceConfiguration) -> ApplianceConfiguration {
     var kept = self
     for setting in Self.settings where setting.name.isForStart {
       setting.copy(started, &kept)
@@ -77,7 +77,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   }
 
   /// All settings of the appliance, in the order of the documentation.
-  static let settings: [Setting<Self>] = [
+  package static let settings: [Setting<Self>] = [
     .text(.control, .appliance, \.control),
     .address(.rtsp, \.rtsp.rtsp),
     .address(.rtsps, \.rtsp.rtsps),
@@ -125,7 +125,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   ]
 
   /// Reports settings that contradict each other.
-  func check(_ faults: inout SettingFaults) {
+  package func check(_ faults: inout SettingFaults) {
     rtsp.check(&faults)
     if announces, !rtsp.isServed { faults.add("\(.announce) is for \(.rtsp) and \(.rtsps) only") }
     api.check(beside: rtsp, &faults)
@@ -170,6 +170,6 @@ extension OptionTable {
   /// The options of `nightjar stream` that files and the environment may have too.
   package static let stream = OptionTable(all.filter { $0.scope != .tests })
   /// The options of its command line.
-  static let commandLine = OptionTable(all)
+  package static let commandLine = OptionTable(all)
   private static let all = ApplianceConfiguration.settings.map(\.option) + CameraConfiguration.settings.map(\.option)
 }

@@ -10,7 +10,7 @@ extension CameraConfiguration {
   private static let own = ConfigurationOption.Scope.camera(isShared: false)
 
   /// All settings of a camera, in the order of the documentation.
-  static let settings: [Setting<Self>] = [
+  package static let settings: [Setting<Self>] = [
     .text(.name, own, \.name, SettingValues.cameraName),
     .text(.announcedName, own, \.announcedName, SettingValues.announcedName),
     .text(.source, own, \.source) { text throws(ValueError) in try SourceSelection(text: text) },
@@ -94,7 +94,7 @@ extension CameraConfiguration {
   ]
 
   /// Reports settings that contradict each other, or those of the appliance.
-  func check(in appliance: ApplianceConfiguration, _ faults: inout SettingFaults) {
+  package func check(in appliance: ApplianceConfiguration, _ faults: inout SettingFaults) {
     loss.check(&faults)
     controls.check(&faults)
     detection.check(&faults)

@@ -6,7 +6,7 @@ package import Streaming
 
 /// The configuration of one camera and its stream.
 package struct CameraConfiguration: SettingsConfiguration {
-  typealias SettingName = CameraSetting
+  package typealias SettingName = CameraSetting
 
   /// The name of the camera, in its URL too.
   package var name = "camera"
@@ -55,7 +55,7 @@ package struct CameraConfiguration: SettingsConfiguration {
   /// The settings in words, with their origins. A setting without an entry has its default.
   package internal(set) var options: OptionLayer = [:]
 
-  init() {}
+  package init() {}
 
   /// The part of a frame interval over which a large frame is spread.
   package var pacing: Double {

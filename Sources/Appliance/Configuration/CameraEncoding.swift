@@ -55,7 +55,7 @@ package struct CameraEncoding: Hashable, Sendable {
   var x264Preset: SoftwarePreset?
   /// The render node; nil for the first that works.
   package var vaapiDevice: String?
-  var vaapiQuality: HardwareQuality?
+  package var vaapiQuality: HardwareQuality?
   var vaapiLowPower = false
   var hangLimit: Int?
   /// `true` if encoders are created only when they are needed.

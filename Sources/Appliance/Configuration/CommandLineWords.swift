@@ -1,7 +1,7 @@
 /// The words of a command line of `nightjar stream`, whose syntax is known to be right.
 package struct CommandLineWords: Sendable {
   /// The values of the options.
-  let layer: OptionLayer
+  package let layer: OptionLayer
   /// The names of the given options.
   package let given: Set<String>
   /// The value of `--config`; the last one where it is repeated.

@@ -14,7 +14,7 @@ package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
   init() {}
 
   /// Parses the text.
-  init(parsing text: String) throws(ValueError) {
+  package init(parsing text: String) throws(ValueError) {
     guard let (address, port) = Self.parts(of: text) else { throw ValueError("\(Self.rule)") }
     (self.address, self.port) = (address, port)
   }

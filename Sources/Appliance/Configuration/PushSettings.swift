@@ -7,6 +7,9 @@ package struct PushSettings: Hashable, Sendable {
   /// A URL `mailto:` or `https:` of whoever runs the host, for push services; nil for none.
   package var contact: String?
 
+  /// Creates the default settings.
+  package init() {}
+
   /// The longest contact in bytes.
   private static let contactLimit = 200
 

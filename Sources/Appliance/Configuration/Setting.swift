@@ -1,9 +1,9 @@
 /// One setting of a configuration: an option, whose value is text, and the typed property for that value.
-struct Setting<Configuration: SettingsConfiguration>: Sendable {
+package struct Setting<Configuration: SettingsConfiguration>: Sendable {
   typealias Property<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
-  let name: Configuration.SettingName
-  let option: ConfigurationOption
+  package let name: Configuration.SettingName
+  package let option: ConfigurationOption
   /// Puts an option's value into the property.
   let fill: @Sendable (OptionSetting.Value, inout Configuration) throws(SettingFault) -> Void
   /// Returns `true` if the property differs.
@@ -13,14 +13,14 @@ struct Setting<Configuration: SettingsConfiguration>: Sendable {
 }
 
 /// A configuration that is made of settings.
-protocol SettingsConfiguration: Sendable {
+package protocol SettingsConfiguration: Sendable {
   associatedtype SettingName: RawRepresentable<String>, Hashable, Sendable
   static var settings: [Setting<Self>] { get }
 }
 
 extension SettingsConfiguration {
   /// Puts the values of `layer` into the properties. Calls `report` for each value that is wrong.
-  mutating func fill(from layer: OptionLayer, report: (SettingFault) -> Void) {
+  package mutating func fill(from layer: OptionLayer, report: (SettingFault) -> Void) {
     for setting in Self.settings {
       guard let given = layer[setting.option.name] else { continue }
       do throws(SettingFault) { try setting.fill(given.value, &self) } catch { report(error) }

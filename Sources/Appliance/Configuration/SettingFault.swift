@@ -1,5 +1,5 @@
 /// A value that a setting does not take, or settings that contradict each other.
-struct SettingFault: Error, Hashable {
+package struct SettingFault: Error, Hashable {
   /// The setting at fault, by its option's name. Nil where the reason names the settings by itself.
   var subject: String?
   /// The refused value.
@@ -8,7 +8,7 @@ struct SettingFault: Error, Hashable {
   let reason: SettingReason
 
   /// The names of all options that the fault is about. The place of the first one is the place of the fault.
-  var options: [String] { [subject].compactMap(\.self) + reason.options.filter { $0 != subject } }
+  package var options: [String] { [subject].compactMap(\.self) + reason.options.filter { $0 != subject } }
 
   /// The message where all of the options are on the command line, or nowhere.
   var commandLineText: String {

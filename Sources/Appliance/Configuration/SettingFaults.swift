@@ -1,8 +1,13 @@
 /// The faults of one configuration, in the order in which they are found.
-struct SettingFaults {
-  private(set) var faults: [SettingFault] = []
+package struct SettingFaults {
+  /// The faults, in the order in which they were found.
+  package private(set) var faults: [SettingFault] = []
 
-  mutating func add(_ fault: SettingFault) { faults.append(fault) }
+  /// Creates an empty list.
+  package init() {}
+
+  /// Adds a fault.
+  package mutating func add(_ fault: SettingFault) { faults.append(fault) }
 
   /// Adds settings that contradict each other; `reason` names them.
   mutating func add(_ reason: SettingReason) { faults.append(SettingFault(reason: reason)) }

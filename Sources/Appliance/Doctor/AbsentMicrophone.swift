@@ -1,9 +1,9 @@
-import Capture
-import Serving
+package import Capture
+package import Serving
 import Sound
 
 /// A microphone that the running stream does not have at the moment.
-struct AbsentMicrophone {
+package struct AbsentMicrophone {
   /// The choice in the configuration.
   let choice: CameraSound.Choice
   /// The sound, as the stream reports it.
@@ -19,11 +19,25 @@ struct AbsentMicrophone {
   /// The origin of the stream.
   let origin: StreamOrigin
 
+  /// Creates a judgement of these facts.
+  package init(
+    choice: CameraSound.Choice, sound: StreamStatus.Sound, camera: StreamStatus.Camera?, device: String?,
+    holders: [DeviceHolder], stream: Int32?, origin: StreamOrigin
+  ) {
+    self.choice = choice
+    self.sound = sound
+    self.camera = camera
+    self.device = device
+    self.holders = holders
+    self.stream = stream
+    self.origin = origin
+  }
+
   /// The time in seconds after which a camera's stream has chosen and opened the microphone.
   private static let searchTime = 5.0
 
   /// The finding; nil while the camera is away or has just come: the stream may still find a microphone.
-  var finding: Finding? {
+  package var finding: Finding? {
     // Before the camera is there, the stream does not know whether it will have a microphone.
     if choice == .auto, sound.name.isEmpty, sound.losses == 0, let camera {
       guard camera.state == "live" else { return nil }

@@ -118,7 +118,7 @@ extension CameraTrial {
   }
 
   /// Returns the finding on missing or incomplete pictures; nil where they are few.
-  static func finding(
+  package static func finding(
     ofLosses losses: [DropCause: Int], among frames: Int, _ rate: PictureCount.Rate, _ agreed: Double
   ) -> Finding? {
     let lost = losses.values.reduce(0, +)

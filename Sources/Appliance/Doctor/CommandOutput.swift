@@ -9,7 +9,7 @@ package enum CommandOutput {
 
   /// Runs `words[0]`, found in PATH, and returns its output, whatever its exit code. Nil where it cannot be started or
   /// takes longer than `patience`; in the latter case it is killed.
-  static func text(_ words: [String], patience: Duration) -> String? {
+  package static func text(_ words: [String], patience: Duration) -> String? {
     run(words, patience: patience, withErrors: false)?.text
   }
 

@@ -95,7 +95,7 @@ package struct EncoderTrial: Sendable {
   static func isHEVC(_ name: String) -> Bool { EncoderSelector.softwareCodec(ofEncoder: name) == .hevc }
 
   /// Returns `true` if the encoder with this name is hardware.
-  static func isHardware(_ name: String) -> Bool { name.hasPrefix("VA-API") }
+  package static func isHardware(_ name: String) -> Bool { name.hasPrefix("VA-API") }
 
   /// Returns the finding for this headroom. For HEVC in software, `isHEVC` is `true`: H.264 takes a part of the processor time.
   /// `couldChooseLevel` is `true` if the hardware has several quality levels, and none is chosen by measurement yet.

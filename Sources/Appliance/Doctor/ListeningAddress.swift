@@ -45,13 +45,13 @@ package struct ListeningAddress: Hashable, Sendable {
 }
 
 /// A listening TCP socket, or a UDP socket that is bound, in the kernel's tables, proc(5).
-struct SocketTableEntry: Hashable {
+package struct SocketTableEntry: Hashable {
   let address: ListeningAddress
   /// The socket's inode, to which its descriptors link: `socket:[INODE]`.
-  let inode: String
+  package let inode: String
 
   /// The kind of socket.
-  enum Kind {
+  package enum Kind {
     case stream
     case datagram
 
@@ -64,7 +64,7 @@ struct SocketTableEntry: Hashable {
   }
 
   /// Returns the sockets that prevent a server from listening at `address`.
-  static func inTheWay(
+  package static func inTheWay(
     of address: ListeningAddress, port: Int, _ kind: Kind = .stream, tables: [String]? = nil
   ) -> [SocketTableEntry] {
     let all = (tables ?? kind.tables).flatMap { Self.all(in: $0, port: port, kind) }

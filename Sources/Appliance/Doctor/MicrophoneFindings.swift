@@ -1,4 +1,4 @@
-import Capture
+package import Capture
 import Glibc
 import Platform
 import Serving
@@ -62,7 +62,7 @@ package enum MicrophoneFindings {
   /// - Parameters:
   ///   - microphone: the microphone that the stream would take now, for people; nil where there is none.
   ///   - origin: what started the stream.
-  static func soundless(_ microphone: String?, _ origin: StreamOrigin) -> Finding {
+  package static func soundless(_ microphone: String?, _ origin: StreamOrigin) -> Finding {
     guard let microphone else { return Finding(.microphone, "no microphone: the running stream has no sound") }
     return Finding(
       .microphoneUnused, "\(microphone) is there, but the running stream began without a microphone",
@@ -141,7 +141,7 @@ package enum MicrophoneFindings {
   ///   - holders: the processes that have the node open, as far as this user may know.
   ///   - stream: the process of the running stream.
   ///   - status: the command that shows that stream's status.
-  static func busy(
+  package static func busy(
     _ device: String, path: String?, holders: [DeviceHolder], stream: Int32?, status: String
   ) -> Finding {
     let others = holders.filter { $0.processID != getpid() }

@@ -19,8 +19,11 @@ package struct PictureCount: Sendable {
   private(set) var count = 0
   private var (first, last, arrival) = (Instant.zero, Instant.zero, Instant.zero)
 
+  /// Creates a count of no picture.
+  package init() {}
+
   /// Adds a picture that was captured at `timestamp` and arrived at `now`.
-  mutating func add(_ timestamp: Instant, at now: Instant) {
+  package mutating func add(_ timestamp: Instant, at now: Instant) {
     if count == 0 { first = timestamp }
     (last, arrival) = (timestamp, now)
     count += 1
@@ -32,7 +35,7 @@ package struct PictureCount: Sendable {
   /// - Parameters:
   ///   - end: the end of the wait for pictures.
   ///   - interval: the negotiated time between two pictures.
-  func rate(until end: Instant, interval: Duration) -> Rate? {
+  package func rate(until end: Instant, interval: Duration) -> Rate? {
     let span = last - first
     guard count > 1, span > .zero else { return nil }
     let seconds = span.seconds / Double(count - 1)
@@ -64,7 +67,7 @@ extension PictureCount.Rate {
 }
 
 /// Returns a number with one decimal place; no number here is negative.
-func decimal(_ value: Double) -> String {
+package func decimal(_ value: Double) -> String {
   let tenths = Int((value * 10).rounded())
   return "\(tenths / 10).\(abs(tenths % 10))"
 }

@@ -1,5 +1,5 @@
 /// The origin of the running stream, on which the commands for the stream depend.
-enum StreamOrigin: Hashable, Sendable {
+package enum StreamOrigin: Hashable, Sendable {
   /// nightjar.service.
   case service
   /// A user, or another program.

@@ -1,5 +1,5 @@
-import Platform
-import Serving
+package import Platform
+package import Serving
 
 /// The servers of an appliance, independent of sockets, threads and clocks. The table takes events, and returns their
 /// effects, which the run carries out in order. What comes of an effect is another event.
@@ -7,9 +7,9 @@ import Serving
 /// One rule holds for all servers. A server with another configuration replaces the present one, once a check has shown
 /// that it can listen. If it cannot, or does not start, the former configuration applies again, with the new users and
 /// tokens. A server that does not run is tried again every ten seconds.
-struct ServerTable: Sendable {
+package struct ServerTable: Sendable {
   /// A server.
-  enum Server: Int, CaseIterable, Sendable {
+  package enum Server: Int, CaseIterable, Sendable {
     case rtsp, https, webRTC, http
 
     /// The server's name in messages.
@@ -29,15 +29,30 @@ struct ServerTable: Sendable {
   }
 
   /// The configurations of the servers; nil for a server that is not wanted.
-  struct Configurations: Sendable {
-    var rtsp: RTSPServerConfiguration?
-    var https: HTTPServer.Configuration?
+  package struct Configurations: Sendable {
+    /// The RTSP server.
+    package var rtsp: RTSPServerConfiguration?
+    /// The HTTP server with TLS.
+    package var https: HTTPServer.Configuration?
     /// The server of browsers, which goes with the page.
     var webRTC: PeerServer.Configuration?
-    var http: HTTPServer.Configuration?
+    /// The HTTP server without TLS.
+    package var http: HTTPServer.Configuration?
+
+    /// Creates configurations; `nil` for a server that is not wanted.
+    package init(
+      rtsp: RTSPServerConfiguration? = nil, https: HTTPServer.Configuration? = nil,
+      webRTC: PeerServer.Configuration? = nil, http: HTTPServer.Configuration? = nil
+    ) {
+      self.rtsp = rtsp
+      self.https = https
+      self.webRTC = webRTC
+      self.http = http
+    }
   }
 
-  enum Event: Sendable {
+  /// An event that the table handles.
+  package enum Event: Sendable {
     /// The configurations may have changed.
     case configured(Configurations)
     /// The configuration of WebRTC may have changed with that of a page, which has fallen back.
@@ -52,7 +67,8 @@ struct ServerTable: Sendable {
     case tick
   }
 
-  enum Effect: Equatable, Sendable {
+  /// An effect for the caller to carry out, in order.
+  package enum Effect: Equatable, Sendable {
     /// Check that a server can listen at these addresses.
     case check(Server, [TCPListener])
     /// Start a server with its configuration. A present one ends before.
@@ -82,7 +98,7 @@ struct ServerTable: Sendable {
   }
 
   /// The configurations that apply.
-  private(set) var configurations: Configurations
+  package private(set) var configurations: Configurations
   /// The configurations that apply again where the present ones fail.
   private var former = Configurations()
   private var states = [State](repeating: State(), count: Server.allCases.count)
@@ -93,19 +109,19 @@ struct ServerTable: Sendable {
   static let retryInterval = Duration(seconds: 10)
 
   /// Creates the table for servers none of which runs.
-  init(_ configurations: Configurations = Configurations(), at now: Instant) {
+  package init(_ configurations: Configurations = Configurations(), at now: Instant) {
     self.configurations = configurations
     nextAttempt = now + Self.retryInterval
   }
 
   /// `true` while a server is due to be replaced. Until then no reload begins.
-  var isExchanging: Bool { exchange != nil }
+  package var isExchanging: Bool { exchange != nil }
 
   /// The time of the next ``Event/tick``; nil if none is due. Attempts to start a server need no exact time.
-  var deadline: Instant? { exchange }
+  package var deadline: Instant? { exchange }
 
   /// Takes an event, and returns its effects.
-  mutating func handle(_ event: Event, at now: Instant) -> [Effect] {
+  package mutating func handle(_ event: Event, at now: Instant) -> [Effect] {
     switch event {
     case .configured(let new):
       former = configurations
@@ -239,7 +255,7 @@ struct ServerTable: Sendable {
   }
 
   /// Returns `true` if the configuration requests the server.
-  func isWanted(_ server: Server) -> Bool {
+  package func isWanted(_ server: Server) -> Bool {
     switch server {
     case .rtsp: configurations.rtsp != nil
     case .https: configurations.https != nil

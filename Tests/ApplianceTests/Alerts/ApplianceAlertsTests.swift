@@ -1,12 +1,11 @@
 import Alerts
+import Appliance
 import Detection
 import Glibc
 import Platform
 import Serving
 import Streaming
 import Testing
-
-@testable import Appliance
 
 /// The alerts that the readings of the cameras mean.
 @Suite struct ApplianceAlertsTests {

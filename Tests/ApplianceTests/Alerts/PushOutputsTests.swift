@@ -1,12 +1,11 @@
 import Alerts
+import Appliance
 import Delivery
 import Foundation
 import Platform
 import Serving
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// The ways of alerts to browsers, as the main thread follows them, by a push service that is not ours.
 @Suite struct PushOutputsTests {

@@ -1,9 +1,8 @@
+import Appliance
 import Media
 import Platform
 import Serving
 import Testing
-
-@testable import Appliance
 
 @Suite struct CameraReloadTests {
   /// Two cameras that stream.

@@ -1,8 +1,7 @@
+import Appliance
 import Platform
 import Streaming
 import Testing
-
-@testable import Appliance
 
 @Suite struct CameraRetryTests {
   @Test func `each of several cameras is opened, and one that fails is tried again after 1, 2, 4, … 60 s`() throws {

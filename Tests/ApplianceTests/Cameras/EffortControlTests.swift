@@ -9,7 +9,7 @@
   import TestSupport
   import Testing
 
-  @testable import Appliance
+  import Appliance
   import Encoding
 
   /// The choice of the effort while encoders take turns.

@@ -1,9 +1,8 @@
+import Appliance
 import Platform
 import Streaming
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 @Suite struct MissingDestinationsTests {
   @Test func `attempts come after 1, 2, 4, … 60 s, a new host is tried at once, and each complaint comes once`() throws

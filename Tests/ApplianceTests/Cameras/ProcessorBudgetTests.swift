@@ -1,9 +1,8 @@
+import Appliance
 import Platform
 import Streaming
 import Synchronization
 import Testing
-
-@testable import Appliance
 
 /// The budget of two of four processors.
 @Suite struct ProcessorBudgetTests {

@@ -1,11 +1,10 @@
+import Appliance
 import Foundation
 import Media
 import Platform
 import Serving
 import Streaming
 import TestSupport
-
-@testable import Appliance
 
 /// A table of cameras with a clock of its own. What a run would do for an effect is an event of the test.
 struct TableDriver {

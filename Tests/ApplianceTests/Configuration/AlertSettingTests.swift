@@ -1,8 +1,7 @@
+import Appliance
 import Foundation
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// Settings of the alerts.
 @Suite struct AlertSettingTests {

@@ -1,10 +1,9 @@
+import Appliance
 import Foundation
 import Media
 import Streaming
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 @Suite struct ApplianceConfigurationTests {
   private func load(

@@ -1,10 +1,9 @@
+import Appliance
 import Foundation
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
   try ConfigurationFile(parsing: Array(text.utf8), path: "f", options: table)

@@ -1,8 +1,7 @@
+import Appliance
 import Foundation
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 @Suite struct ConfigurationMistakeTests {
   /// Files with several mistakes, and the beginnings of all the lines that they are worth: no consequence is one.

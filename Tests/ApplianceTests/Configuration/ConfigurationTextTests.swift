@@ -1,6 +1,5 @@
+import Appliance
 import Testing
-
-@testable import Appliance
 
 @Suite struct ConfigurationTextTests {
   private static func set(_ options: [(String, String)], in text: String) -> String {

@@ -1,6 +1,5 @@
+import Appliance
 import Testing
-
-@testable import Appliance
 
 @Suite struct ListenAddressTests {
   @Test(

@@ -1,8 +1,7 @@
+import Appliance
 import Media
 import Platform
 import Testing
-
-@testable import Appliance
 
 @Suite struct MergeTests {
   private func merge(

@@ -1,8 +1,7 @@
+import Appliance
 import Media
 import Platform
 import Testing
-
-@testable import Appliance
 
 /// A small table of every kind.
 let table = OptionTable([

@@ -1,7 +1,6 @@
+import Appliance
 import Media
 import Testing
-
-@testable import Appliance
 
 /// Tables of a file that are options: `[controls]`, `[camera.night.controls]`.
 @Suite struct OptionTablesTests {

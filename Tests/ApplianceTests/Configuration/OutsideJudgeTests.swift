@@ -1,10 +1,9 @@
+import Appliance
 import Foundation
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// Texts of TOML, read by Python's tomllib too: it is another implementation of TOML 1.0.
 @Suite struct OutsideJudgeTests {

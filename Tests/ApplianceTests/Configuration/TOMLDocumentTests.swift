@@ -1,7 +1,6 @@
+import Appliance
 import Foundation
 import Testing
-
-@testable import Appliance
 
 /// A case of toml-test.
 struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {

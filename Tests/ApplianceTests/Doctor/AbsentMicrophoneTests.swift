@@ -1,9 +1,8 @@
+import Appliance
 import Capture
 import Serving
 import Sound
 import Testing
-
-@testable import Appliance
 
 /// The doctor's findings on a microphone that the running stream does not have.
 @Suite struct AbsentMicrophoneTests {

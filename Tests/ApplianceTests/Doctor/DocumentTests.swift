@@ -1,8 +1,7 @@
+import Appliance
 import Foundation
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// docs/doctor.md, and what is tested of it.
 @Suite struct DocumentTests {

@@ -1,11 +1,10 @@
+import Appliance
 import Foundation
 import Host
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// Findings about a machine that is described in files of the test's own, or in another program's words.
 @Suite struct MachineTests {

@@ -1,10 +1,9 @@
+import Appliance
 import Capture
 import Foundation
 import Sound
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// Findings of `nightjar doctor` about microphones on a machine without a sound card.
 @Suite(.serialized) struct MicrophoneTests {

@@ -1,8 +1,7 @@
+import Appliance
 import Foundation
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// The program in the way at a port: by address and family, not by the port alone.
 @Suite(.serialized) struct PortTests {

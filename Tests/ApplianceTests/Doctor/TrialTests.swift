@@ -1,11 +1,10 @@
+import Appliance
 import CDispatch
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// The judgement of trials of cameras and encoders.
 @Suite struct TrialTests {

@@ -1,10 +1,9 @@
+import Appliance
 import Foundation
 import Platform
 import Serving
 import TestSupport
 import Testing
-
-@testable import Appliance
 
 /// A table of servers with a clock of its own. What a run would do for an effect is an event of the test.
 private struct ServerDriver {

@@ -1,14 +1,14 @@
 /// A date, a time, or both, in TOML's syntax by RFC 3339.
-struct TOMLDateTime {
+package struct TOMLDateTime {
   /// The four kinds of TOML.
-  enum Kind {
+  package enum Kind {
     case offsetDateTime, localDateTime, localDate, localTime
   }
 
   /// The kind.
-  let kind: Kind
+  package let kind: Kind
   /// The source text.
-  let text: String
+  package let text: String
 
   /// Parses `word` as a whole; nil where it is no date or time, or not in the calendar.
   init?(_ word: ArraySlice<UInt8>) {

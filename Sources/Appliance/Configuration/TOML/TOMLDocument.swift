@@ -1,34 +1,34 @@
 /// A document of TOML 1.0.0, parsed from its bytes.
-struct TOMLDocument {
+package struct TOMLDocument {
   /// A header, with the table of the keys below it.
-  struct Section {
-    let line: Int
+  package struct Section {
+    package let line: Int
     /// The parts of the header's name; empty where the header is wrong, so that its table belongs nowhere.
-    var path: [String] = []
+    package var path: [String] = []
     /// `true` for `[[name]]`.
-    var isList = false
-    var table = TOMLTable(.header)
+    package var isList = false
+    package var table = TOMLTable(.header)
   }
 
   /// A mistake in a document.
-  struct Mistake: Error, Hashable {
+  package struct Mistake: Error, Hashable {
     /// The line of the mistake, from 1.
-    let line: Int
+    package let line: Int
     /// The mistake and its remedy.
-    let reason: String
+    package let reason: String
     /// The first part of the key whose value is lost; nil where no value is lost.
-    let key: String?
+    package let key: String?
   }
 
   /// The nesting limit of tables and arrays.
   static let depthLimit = 64
 
   /// The table that holds all others.
-  let root = TOMLTable(.header)
+  package let root = TOMLTable(.header)
   /// The headers, in the order of the document.
-  private(set) var sections: [Section] = []
+  package private(set) var sections: [Section] = []
   /// The mistakes, in the order of the document. A statement with a mistake is left out, and the next one is read.
-  private(set) var mistakes: [Mistake] = []
+  package private(set) var mistakes: [Mistake] = []
 
   let bytes: [UInt8]
   var position = 0
@@ -43,7 +43,7 @@ struct TOMLDocument {
   /// - Parameters:
   ///   - bytes: the document, UTF-8 or not.
   ///   - limit: the number of mistakes at which parsing stops.
-  init(_ bytes: [UInt8], mistakes limit: Int = 1) {
+  package init(_ bytes: [UInt8], mistakes limit: Int = 1) {
     self.bytes = bytes
     // A byte order mark, which some editors write.
     if has("\u{FEFF}") { position = 3 }

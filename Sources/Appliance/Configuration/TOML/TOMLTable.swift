@@ -1,5 +1,5 @@
 /// A value of TOML.
-enum TOMLValue {
+package enum TOMLValue {
   case string(String)
   case integer(Int64)
   case float(Double)
@@ -13,7 +13,7 @@ enum TOMLValue {
 }
 
 /// A table of TOML: keys with their values.
-final class TOMLTable {
+package final class TOMLTable {
   /// The origin of a table, which decides what may be added to it.
   enum Kind {
     /// `[name]`, `[[name]]`, or the document.
@@ -27,14 +27,17 @@ final class TOMLTable {
   }
 
   /// A key with its value, and the line of the key.
-  struct Entry {
-    let key: String
-    let line: Int
-    let value: TOMLValue
+  package struct Entry {
+    /// The key, without its table.
+    package let key: String
+    /// The line of the key in the file.
+    package let line: Int
+    /// The value.
+    package let value: TOMLValue
   }
 
   /// The keys and values, in the order of the document.
-  private(set) var entries: [Entry] = []
+  package private(set) var entries: [Entry] = []
   /// The origin of the table.
   var kind: Kind
   /// The indices of ``entries`` by the bytes of their keys. Strings would be equal where their letters only look the
@@ -55,9 +58,9 @@ final class TOMLTable {
 }
 
 /// An array of tables, to which `[[name]]` adds one.
-final class TOMLTableList {
+package final class TOMLTableList {
   /// The tables, at least one. `[name.x]` and keys belong to the last one.
-  var tables: [TOMLTable]
+  package var tables: [TOMLTable]
 
   /// Creates an array of one table.
   init(_ first: TOMLTable) { tables = [first] }
