@@ -1,19 +1,17 @@
 # nightjar: make run streams, make test tests. `make help` lists the rest.
 
-# gdb needs the section of the probes' base address, which gold would leave out: nothing refers to it. Functions with the same
-# code become one (--icf), half a megabyte of them. No library looks the program's own symbols up, of which Swift would export three
-# megabytes. What debuggers read would not outlive the linker's -s, and takes a tenth of the compiler's time.
-SWIFT_RELEASE = -c release -Xswiftc -gnone --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
-# SwiftPM names the traits to the compiler in the order of a set, which is another one each time: half of all builds would compile
-# everything anew. With this the order stays. NIGHTJAR_BUILT says that all is built already, as in scripts/build-debug.
-SWIFT_BUILD = $(if $(NIGHTJAR_BUILT),true,env SWIFT_DETERMINISTIC_HASHING=1 swift build)
+# One build for what people get and for the tests, which see what is public or of the package. `make test CONFIGURATION=debug` compiles
+# everything a second time, with the checks of a debug build.
+CONFIGURATION ?= release
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
-BUILD_BESIDE = scripts/build-debug
-# The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
-TESTS = --scratch-path $(SCRATCH)/tests
-bundle = "$(abspath $(SCRATCH)/$(1)/debug/nightjarPackageTests.xctest)"
-TEST_BUNDLE = $(call bundle,tests)
+BUILT_release = $(SCRATCH)/release
+BUILT_debug = $(SCRATCH)/tests/debug
+BUILD_release = scripts/build-release
+BUILD_debug = scripts/build-debug --scratch-path $(SCRATCH)/tests
+TEST_BUNDLE = $(abspath $(BUILT_$(CONFIGURATION))/nightjarPackageTests.xctest)
+# Tests in one process, which nothing else uses.
+LONG_TESTS = NIGHTJAR_LONG=1 $(TEST_BUNDLE) --testing-library swift-testing --filter
 X264_ALONE = --traits X264 --scratch-path $(SCRATCH)/x264-alone
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
@@ -40,12 +38,12 @@ build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/check-swift
 	@scripts/install-packages build
 	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: six to seven minutes on two cores; later builds take less' >&2
-	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product nightjar
+	scripts/build-release --product nightjar
 
 watch: ## Builds the viewer for scripts, .build/release/nightjar-watch, and its manual page.
 	@scripts/check-swift
 	@scripts/install-packages build receiver
-	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product nightjar-watch
+	scripts/build-release --product nightjar-watch
 	scripts/man-pages .build/release/nightjar-watch .build/release
 
 install: ## Installs what was built as a service of this machine, with sudo (PREFIX=/usr/local DESTDIR=).
@@ -62,10 +60,10 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 	@scripts/install-packages package-check
 	@scripts/check-package "$$(ls -t .build/nightjar_*.deb | head -n 1)"
 
-build-tests: strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
+build-tests: strict-va ## Builds the programs, the examples, all tests, and the tests' VA-API driver (CONFIGURATION=debug).
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
-	$(BUILD_BESIDE) $(TESTS) --build-tests
+	$(BUILD_$(CONFIGURATION)) --build-tests
 
 test: build-tests ## Installs what the tests need and runs them, with real players.
 	scripts/run-tests $(TEST_BUNDLE) --skip '^RigTests'
@@ -81,13 +79,13 @@ build-without-x264: ## Builds what is compiled otherwise without x264 and x265, 
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
-	$(BUILD_BESIDE) $(HARDWARE_ONLY_BUILD) $(WITHOUT_X264)
+	scripts/build-debug $(HARDWARE_ONLY_BUILD) $(WITHOUT_X264)
 
 test-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
 test-without-x264: build-without-x264 ## Runs these tests, by the tests' VA-API driver.
 	touch .build/strict-va/renderD128
 	@# The driver encodes on the processor: a few at once, and slowness is no hang.
-	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests $(call bundle,without-x264) \
+	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests $(SCRATCH)/without-x264/debug/nightjarPackageTests.xctest \
 	  --filter '$(HARDWARE_ONLY)' --skip ExampleTests
 
 test-x264-alone: export NIGHTJAR_TEST_TARGETS = EncodingTests
@@ -95,8 +93,8 @@ test-x264-alone: ## Builds what is compiled otherwise without x265, and runs its
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
-	$(BUILD_BESIDE) --product nightjarPackageTests $(X264_ALONE)
-	scripts/run-tests $(call bundle,x264-alone) --filter '^EncodingTests' --skip ExampleTests
+	scripts/build-debug --product nightjarPackageTests $(X264_ALONE)
+	scripts/run-tests $(SCRATCH)/x264-alone/debug/nightjarPackageTests.xctest --filter '^EncodingTests' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
@@ -107,16 +105,15 @@ check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as
 	@scripts/check-arm64
 
 check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
-	@scripts/check-swift
-	@scripts/install-packages build receiver test
-	$(BUILD_BESIDE) $(TESTS) --build-tests
-	$(MAKE) --no-print-directory strict-va
-	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
+	@# A debug build checks more, such as each index into an unsafe buffer.
+	$(MAKE) --no-print-directory test CONFIGURATION=debug
+	$(MAKE) --no-print-directory build-tests
+	$(LONG_TESTS) 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
-	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter DestinationChurnTests
-	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ViewerChurnTests
-	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ManyViewersTests
-	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ConnectionChurnTests
+	$(LONG_TESTS) DestinationChurnTests
+	$(LONG_TESTS) ViewerChurnTests
+	$(LONG_TESTS) ManyViewersTests
+	$(LONG_TESTS) ConnectionChurnTests
 	@# Eight hours without a false cry and half an hour of a card whose clock is wrong, simulated; a hundred kill -9 of a history; six
 	@# rollovers of SRTP; a stream played from each place; every preset of x265 with larger pictures.
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
@@ -136,14 +133,14 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|SetupRigTests'; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
-	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test "$${NIGHTJAR:-.build/tests/debug/nightjar}"; fi
+	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test "$${NIGHTJAR:-$(BINARY)}"; fi
 
 examples: ## Builds the example programs as a package of their own, .build/examples/debug/.
 	@scripts/check-swift
 	@scripts/install-packages build receiver
 	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.
 	@rm -f .build/examples/debug.yaml
-	$(BUILD_BESIDE) --package-path Examples --scratch-path $(SCRATCH)/examples
+	scripts/build-debug --package-path Examples --scratch-path $(SCRATCH)/examples
 
 docs: ## Builds the libraries' API documentation, .build/docs/, and says how to read it.
 	@scripts/check-swift
@@ -174,9 +171,7 @@ rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 	@if [ "$$(uname -m)" = x86_64 ]; then scripts/install-packages rig; fi
 	@rig/build-kernel || { status=$$?; [ $$status -eq 3 ] || exit $$status; }
 
-rig-test: build rig ## Boots that kernel and streams from its cameras (PARTS="cameras services").
-	@scripts/check-swift
-	@scripts/install-packages build receiver test
+rig-test: build-tests rig ## Boots that kernel and streams from its cameras (PARTS="cameras services").
 	@rig/test $(PARTS)
 
 deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.
@@ -189,7 +184,7 @@ soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latenc
 guard: guard-allocations guard-instructions ## Counts what fixed streams allocate and how many instructions a frame takes, against committed limits.
 
 build-guard: build strict-va
-	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product UVCCameraTool
+	scripts/build-release --product UVCCameraTool
 
 guard-allocations: build-guard rig count-allocations
 
@@ -249,7 +244,7 @@ bench-watch: build watch ## Measures from the camera to the decoded picture, bes
 
 bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
 	@scripts/install-packages test
-	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product UVCCameraTool
+	scripts/build-release --product UVCCameraTool
 	@if [ "$$(uname -m)" = x86_64 ]; then Benchmarks/camera-to-wire $(ARGS); \
 	  else echo "bench-rig: SKIPPED: User-Mode Linux needs an x86-64 host" >&2; fi
 

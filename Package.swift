@@ -17,7 +17,8 @@ func target(
   .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
 
-func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = settings) -> Target {
+/// A target of tests. None depends on the program that it runs, which SwiftPM builds beside them: what is shipped is linked otherwise.
+func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = quick) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
@@ -27,11 +28,24 @@ func example(_ name: String, _ folder: String, _ dependencies: [Target.Dependenc
     name: name, dependencies: dependencies, path: "Examples/Sources/\(folder)", packageAccess: false)
 }
 
+/// Of tests, and of programs that only they start: these are compiled more often than they run.
+let quick = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 /// Of tests that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
 let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 /// The settings of targets that no frame passes through: small code instead of fast code.
 let small = settings + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
+/// How the shipped programs are linked, with the runtime of Swift. gdb needs the section of the probes' base address, which gold would leave
+/// out: nothing refers to it. Functions with the same code become one (--icf), half a megabyte of them. No library looks the program's
+/// own symbols up, of which Swift would export three megabytes.
+let shipped: [LinkerSetting] = [
+  .unsafeFlags(
+    ["-static-stdlib", "-l_FoundationCShims", "-l_FoundationCollections"]
+      + ["-s", "--no-export-dynamic", "--icf=safe", "-z", "now", "-u", "_.stapsdt.base"].flatMap { ["-Xlinker", $0] },
+    .when(configuration: .release))
+]
 
 /// The test targets to build, separated by commas; all of them where the variable is not set.
 let testTargets = Context.environment["NIGHTJAR_TEST_TARGETS"].map { $0.split(separator: ",").map(String.init) }
@@ -126,7 +140,7 @@ let package = Package(
         "Receiving", "Decoding", "Adaptors", "RTP", "Media", "Platform", "CLinux", "CSDL",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      swiftSettings: small),
+      swiftSettings: small, linkerSettings: shipped),
     target(
       "Streaming",
       ["Encoding", "Sound", "Detection", "PixelConversion", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing"]),
@@ -157,7 +171,7 @@ let package = Package(
         "Appliance", "Serving", "Streaming", "Host", "Encoding", "Capture", "Alerts", "Media", "Platform", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      swiftSettings: small),
+      swiftSettings: small, linkerSettings: shipped),
 
     .executableTarget(
       name: "encoder-cost",
@@ -204,15 +218,15 @@ let package = Package(
       path: "Tests/TestSupport",
       exclude: needsTransport ? [] : ["SecureReceiver.swift", "StreamRecording+Packets.swift"], swiftSettings: optimized
     ),
-    test("PlatformTests", ["Platform", "TestSupport", "nightjar"]),
+    test("PlatformTests", ["Platform", "TestSupport"]),
     // Writes a history until it is killed.
     .executableTarget(
-      name: "HistoryTool", dependencies: ["Alerts", "Platform"], path: "Tests/HistoryTool", swiftSettings: settings),
+      name: "HistoryTool", dependencies: ["Alerts", "Platform"], path: "Tests/HistoryTool", swiftSettings: quick),
     test("AlertsTests", ["Alerts", "HistoryTool", "Platform", "TestSupport"]),
     .testTarget(
       name: "DeliveryTests", dependencies: ["Delivery", "TLS", "Alerts", "Platform", "TestSupport"],
       exclude: ["Servers", "HomeAssistant"],
-      swiftSettings: settings),
+      swiftSettings: quick),
     test("DetectionTests", ["Detection", "Media", "TestSupport"], optimized),
     test("MediaTests", ["Media", "Platform", "TestSupport"]),
     test("PixelConversionTests", ["PixelConversion", "Media", "Platform", "TestSupport"], optimized),
@@ -242,68 +256,67 @@ let package = Package(
     .testTarget(
       name: "ReceivingTests",
       dependencies: [
-        "Receiving", "Decoding", "Adaptors", "Watch", "SRTP", "RTSP", "RTP", "Media", "Platform", "CLinux",
+        "Receiving", "Decoding", "Adaptors", "SRTP", "RTSP", "RTP", "Media", "Platform", "CLinux",
         "TestSupport",
-        "nightjar",
-      ], exclude: ["Servers"], swiftSettings: settings),
+      ], exclude: ["Servers"], swiftSettings: quick),
     test("RTPTests", ["RTP", "Media", "Platform", "TestSupport"]),
     .testTarget(
       name: "WebRTCTests",
       dependencies: ["WebRTC", "TLS", "SRTP", "RTP", "Platform", "COpenSSL", "TestSupport"],
-      exclude: ["Offers"], swiftSettings: settings),
+      exclude: ["Offers"], swiftSettings: quick),
     test("SRTPTests", ["SRTP", "RTP", "Media", "Platform", "TestSupport", "COpenSSL"]),
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "Platform", "TestSupport"], exclude: ["Captures"],
-      swiftSettings: settings),
+      swiftSettings: quick),
     .testTarget(
       name: "TLSTests",
       dependencies: [
-        "Serving", "TLS", "Media", "Platform", "TestSupport", "nightjar",
+        "Serving", "TLS", "Media", "Platform", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-      ], exclude: ["Clients"], swiftSettings: settings),
+      ], exclude: ["Clients"], swiftSettings: quick),
     .executableTarget(
       name: "ServiceTool", dependencies: ["Host", "Media", "Platform"], path: "Tests/ServiceTool",
-      swiftSettings: settings
+      swiftSettings: quick
     ),
-    test("HostTests", ["Host", "ServiceTool", "Media", "Platform", "TestSupport", "nightjar"]),
+    test("HostTests", ["Host", "ServiceTool", "Media", "Platform", "TestSupport"]),
     test(
       "StreamingTests",
       [
         "Streaming", "Encoding", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing",
-        "TestSupport", "nightjar",
+        "TestSupport",
       ]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Serving", "Streaming", "Alerts", "Media", "Platform"],
-      path: "Tests/ControlServerTool", swiftSettings: settings),
+      path: "Tests/ControlServerTool", swiftSettings: quick),
     test(
       "ServingTests",
       [
         "Serving", "ControlServerTool", "Streaming", "Encoding", "Capture", "WebRTC", "RTSP", "SRTP", "RTP", "Media",
         "Platform",
-        "TestSupport", "nightjar", .product(name: "NIOCore", package: "swift-nio"),
+        "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
     .testTarget(
       name: "ApplianceTests",
       dependencies: [
         "Appliance", "Serving", "Streaming", "Encoding", "Capture", "Sound", "Host", "Delivery", "Alerts", "Media",
-        "Platform", "TestSupport", "nightjar",
+        "Platform", "TestSupport",
       ],
-      exclude: ["Configuration/TOMLTest"], swiftSettings: settings),
+      exclude: ["Configuration/TOMLTest"], swiftSettings: quick),
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media", "Platform"], path: "Tests/RTPReceiverTool",
-      swiftSettings: settings),
+      swiftSettings: quick),
     .testTarget(
       name: "PlayerTests",
       dependencies: [
-        "Appliance", "Serving", "Streaming", "SRTP", "RTP", "Media", "Platform", "TestSupport", "nightjar",
-      ], exclude: ["Clients"], swiftSettings: settings),
+        "Appliance", "Serving", "Streaming", "SRTP", "RTP", "Media", "Platform", "TestSupport",
+      ], exclude: ["Clients"], swiftSettings: quick),
     // A USB camera for the rig's kernel.
     .executableTarget(
       name: "UVCCameraTool", dependencies: ["Media", "Platform", "CLinux"], path: "Tests/UVCCameraTool",
-      swiftSettings: settings),
-    test("RigTests", ["RTPReceiverTool", "UVCCameraTool", "Platform", "TestSupport", "nightjar"]),
+      swiftSettings: quick),
+    test("RigTests", ["RTPReceiverTool", "UVCCameraTool", "Platform", "TestSupport"]),
   ]
 )
 
