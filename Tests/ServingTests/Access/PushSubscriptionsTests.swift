@@ -218,5 +218,6 @@ import Testing
       Issue.record("\(error.map { "\($0)" } ?? "the key is taken")")
       return
     }
+    #expect(error?.description.hasSuffix("; remove it, and let each browser subscribe again") == true)
   }
 }
