@@ -129,17 +129,23 @@
         """
       }
       let program = try ConfiguredProgram(text(0), arguments: arguments)
+      func camera() throws -> [String: Any] {
+        try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
+      }
       try #require(eventually(within: 90) { recorder.count > 0 }, "\(program.process.errorSoFar)")
       for turn in 1...20 {
         try program.write(text(turn))
         #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
+        // A newer rotation would take the place of one that the encoder has not begun.
+        let isRotated = try eventually { (try camera()["orientation"] as? [String: Any])?["switches"] as? Int == turn }
+        try #require(isRotated, "\(program.process.errorSoFar)")
         let count = recorder.count
         try #require(eventually { recorder.count > count })
       }
-      let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
-      let encoder = try #require(camera["encoder"] as? [String: Any])
+      let status = try camera()
+      let encoder = try #require(status["encoder"] as? [String: Any])
       #expect((encoder["name"] as? String)?.hasPrefix("x265") == true && encoder["bitrate"] as? Int == 1_300_000)
-      #expect((camera["orientation"] as? [String: Any])?["switches"] as? Int == 20)
+      #expect((status["orientation"] as? [String: Any])?["switches"] as? Int == 20)
       try program.end()
       let recording = try StreamRecording(recorder.finish(), codec: .hevc)
       #expect(recording.sizes == (0...20).map { $0.isMultiple(of: 2) ? "320x240" : "240x320" })

@@ -8,6 +8,12 @@ extension Browser {
     return (try? run(script, [selector])) as? String
   }
 
+  /// Returns the whole texts of all elements that a selector finds.
+  package func shownTexts(_ selector: String) -> [String] {
+    let script = "return [...document.querySelectorAll(arguments[0])].map((found) => found.textContent)"
+    return (try? run(script, [selector])) as? [String] ?? []
+  }
+
   /// The words below the camera's picture: for some seconds the answer to a touch, else what is wrong. Empty if nothing is.
   package var notice: String? { shown(".notice") }
 
