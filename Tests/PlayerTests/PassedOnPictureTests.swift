@@ -45,7 +45,7 @@
       }
       let asked = try program.curl(["-H", Self.passedOn[0]], "/stream.mjpg")
       let refusal = try FailureAnswer(asked.body)
-      let mend = "add one with nightjar user add NAME, or nightjar token add NAME"
+      let mend = "add a user with nightjar user add NAME, and log in"
       #expect(refusal.failure == "no_permission" && refusal.error.hasSuffix(": \(mend)"), "\(refusal)")
       #expect(try program.curl([], "/snapshot.jpg").status == 200)
     }
