@@ -85,7 +85,7 @@ test-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
 test-without-x264: build-without-x264 ## Runs these tests, by the tests' VA-API driver.
 	touch .build/strict-va/renderD128
 	@# The driver encodes on the processor: a few at once, and slowness is no hang.
-	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests $(SCRATCH)/without-x264/debug/nightjarPackageTests.xctest \
+	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests $(abspath $(SCRATCH)/without-x264/debug/nightjarPackageTests.xctest) \
 	  --filter '$(HARDWARE_ONLY)' --skip ExampleTests
 
 test-x264-alone: export NIGHTJAR_TEST_TARGETS = EncodingTests
@@ -94,7 +94,7 @@ test-x264-alone: ## Builds what is compiled otherwise without x265, and runs its
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
 	scripts/build-debug --product nightjarPackageTests $(X264_ALONE)
-	scripts/run-tests $(SCRATCH)/x264-alone/debug/nightjarPackageTests.xctest --filter '^EncodingTests' --skip ExampleTests
+	scripts/run-tests $(abspath $(SCRATCH)/x264-alone/debug/nightjarPackageTests.xctest) --filter '^EncodingTests' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
