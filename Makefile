@@ -1,7 +1,7 @@
 # nightjar: make run streams, make test tests. `make help` lists the rest.
 
-# One build for what people get and for the tests, which see what is public or of the package. `make test CONFIGURATION=debug` compiles
-# everything a second time, with the checks of a debug build.
+# The configuration of the tests. The release build serves people and tests: tests see what is `public` or `package`.
+# `make test CONFIGURATION=debug` compiles everything a second time, with the checks of a debug build.
 CONFIGURATION ?= release
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
@@ -104,7 +104,7 @@ check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as
 	@scripts/install-packages build receiver arm64
 	@scripts/check-arm64
 
-check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
+check-long: ## What takes long: the tests of a debug build, every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
 	@# A debug build checks more, such as each index into an unsafe buffer.
 	$(MAKE) --no-print-directory test CONFIGURATION=debug
 	$(MAKE) --no-print-directory build-tests

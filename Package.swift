@@ -17,7 +17,7 @@ func target(
   .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
 
-/// A target of tests. None depends on the program that it runs, which SwiftPM builds beside them: what is shipped is linked otherwise.
+/// A target of tests. It does not depend on the programs that it runs, because those are linked otherwise. SwiftPM builds them beside it.
 func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = quick) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
@@ -28,18 +28,18 @@ func example(_ name: String, _ folder: String, _ dependencies: [Target.Dependenc
     name: name, dependencies: dependencies, path: "Examples/Sources/\(folder)", packageAccess: false)
 }
 
-/// Of tests, and of programs that only they start: these are compiled more often than they run.
+/// The settings of tests, and of programs that only tests start: these are compiled more often than they run.
 let quick = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
-/// Of tests that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
+/// The settings of targets that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
 let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 /// The settings of targets that no frame passes through: small code instead of fast code.
 let small = settings + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
-/// How the shipped programs are linked, with the runtime of Swift. gdb needs the section of the probes' base address, which gold would leave
-/// out: nothing refers to it. Functions with the same code become one (--icf), half a megabyte of them. No library looks the program's
-/// own symbols up, of which Swift would export three megabytes.
+/// The linker's options of the shipped programs, which contain the runtime of Swift. gdb needs the section of the probes' base address,
+/// which gold would leave out: nothing refers to it. Functions with the same code become one (--icf), half a megabyte of them. No library
+/// looks the program's own symbols up, of which Swift would export three megabytes.
 let shipped: [LinkerSetting] = [
   .unsafeFlags(
     ["-static-stdlib", "-l_FoundationCShims", "-l_FoundationCollections"]

@@ -4,7 +4,7 @@ import Testing
 
 /// The program `nightjar-watch`, on streams of `nightjar`.
 @Suite struct WatchTests {
-  // Beside the tests: a release build of the appliance has no viewer beside it.
+  // Not beside `nightjarPath`: the program that `NIGHTJAR` names may have no viewer beside it.
   static let path = builtPath("nightjar-watch")
 
   static func watch(
