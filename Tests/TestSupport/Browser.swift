@@ -82,11 +82,6 @@ package final class Browser {
     try request("POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
   }
 
-  /// Sets the size of the window, in pixels.
-  package func resize(width: Int, height: Int) throws {
-    _ = try request("POST", "/session/\(session)/window/rect", ["width": width, "height": height])
-  }
-
   /// The value of an answer that has to be there.
   private static func found<Value>(_ value: Value?) throws -> Value {
     guard let value else { throw Complaint(description: "chromedriver's answer lacks what was asked for") }
