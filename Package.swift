@@ -28,8 +28,9 @@ func example(_ name: String, _ folder: String, _ dependencies: [Target.Dependenc
     name: name, dependencies: dependencies, path: "Examples/Sources/\(folder)", packageAccess: false)
 }
 
-/// The settings of tests, and of programs that only tests start: these are compiled more often than they run.
-let quick = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+/// The settings of tests, and of programs that only tests start: these are compiled more often than they run. Without optimization the
+/// compiler would read each of these modules a second time, for an interface that nobody waits for.
+let quick = settings + [.unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))]
 
 /// The settings of targets that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
 let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
