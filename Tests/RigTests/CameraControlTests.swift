@@ -89,7 +89,8 @@ import Testing
     let answer = try #require(JSONSerialization.jsonObject(with: list.output) as? [String: Any], "\(list.error)")
     let controls = try #require(answer["controls"] as? [[String: Any]], "\(answer)")
     let exposure = controls.first { $0["name"] as? String == "exposure_time_absolute" }
-    let inactivity = "inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1"
+    let inactivity =
+      "exposure_time_absolute is inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1 first, or too"
     #expect(exposure?["inactivity"] as? String == inactivity, "\(controls)")
     // In words it is a line of its own below its control.
     let shown = try ctl(stream, "list", in: directory).listing.lines
