@@ -1,4 +1,5 @@
 import Foundation
+import Media
 import TestSupport
 import Testing
 
@@ -58,6 +59,17 @@ import Testing
       position += size
     }
     return pictures
+  }
+
+  /// The number of IDR slices of a file of H.264.
+  private static func keyFrames(_ path: String) throws -> Int {
+    var count = 0
+    try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { bytes in
+      AnnexB.forEachNALUnit(in: bytes) { unit in
+        if unit.type == .idrSlice { count += 1 }
+      }
+    }
+    return count
   }
 
   @Test func `exit codes tell whether the stream is as expected`() throws {
@@ -145,6 +157,9 @@ import Testing
     #expect(eventually { (try? Data(contentsOf: URL(fileURLWithPath: coded)).count) ?? 0 > 0 }, "\(witness.errorSoFar)")
     let result = try Self.watch([sdp, "--for", "8s", "--expect-fps", "5", "--y4m", shown], in: directory)
     #expect(result.status == 0, "\(result.error) \(program.errorSoFar)")
+    // Its parser ends a picture where the next one begins, and a busy host holds ffmpeg up: the last pictures come later.
+    let keyFrames = try Self.keyFrames(coded)
+    #expect(try eventually { try Self.keyFrames(coded) > keyFrames + 1 }, "\(witness.errorSoFar)")
     witness.send(SIGINT)
     _ = try witness.wait()
     let decoded = try Subprocess.run(
@@ -152,7 +167,8 @@ import Testing
       in: directory)
     #expect(decoded.status == 0, "\(decoded.error)")
     let (possible, seen) = (Set(try Self.pictures(whole)), try Self.pictures(shown))
-    #expect(seen.count > 40 && seen.allSatisfy(possible.contains), "\(seen.count) of \(possible.count)")
+    let strange = seen.indices.filter { !possible.contains(seen[$0]) }
+    #expect(seen.count > 40 && strange.isEmpty, "\(strange) of \(seen.count), beside \(possible.count)")
     #expect(relay.counts.lost > 5)
     let recovered = result.error.components(separatedBy: " recovered").first?.split(separator: " ").last.flatMap {
       Int($0)
