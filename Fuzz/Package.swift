@@ -51,10 +51,9 @@ let package = Package(
     .target(
       name: "Decoding", dependencies: ["Adaptors", "PixelConversion", "Media", "Platform", "CAVCodec", "COpus"],
       swiftSettings: instrumented),
-    // The client's dialogue is no one's business but the receiver's, and the fuzzer's.
     .target(
       name: "Receiving", dependencies: ["Adaptors", "SRTP", "RTSP", "RTP", "TLS", "Media", "Platform", "CLinux"],
-      swiftSettings: instrumented + [.unsafeFlags(["-enable-testing"])]),
+      swiftSettings: instrumented),
     .target(name: "WebRTC", dependencies: ["TLS", "SRTP", "RTP", "Media", "Platform"], swiftSettings: instrumented),
     // The file and its layers, without the values of the settings.
     .target(

@@ -1,8 +1,7 @@
 import Platform
 import RTSP
+import Receiving
 import SRTP
-
-@testable import Receiving
 
 /// A server that answers with any bytes: the first is the size of the chunks. What the client sends are requests that a server
 /// can read, without the password.

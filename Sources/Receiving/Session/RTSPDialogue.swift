@@ -1,5 +1,5 @@
 import Media
-import Platform
+package import Platform
 import RTP
 package import RTSP
 import SRTP
@@ -26,6 +26,9 @@ package struct RTSPDialogue {
   package struct Credentials {
     let user: String
     let password: String
+
+    /// Creates the credentials of a user.
+    package init(user: String, password: String) { (self.user, self.password) = (user, password) }
   }
 
   /// A track that the server has set up.
@@ -43,9 +46,9 @@ package struct RTSPDialogue {
   /// The codecs of sound that the server has and that are not received, for people.
   private(set) var otherSound: String?
   /// The longest time between two requests: a half of the session's timeout.
-  private(set) var keepAliveInterval = Duration.seconds(30)
+  package private(set) var keepAliveInterval = Duration.seconds(30)
   /// `true` once PLAY is answered.
-  var isPlaying: Bool { step == .playing }
+  package var isPlaying: Bool { step == .playing }
   /// `true` while a response is awaited.
   var isWaiting: Bool { pending != nil }
 
@@ -87,10 +90,10 @@ package struct RTSPDialogue {
   package mutating func begin() -> [UInt8] { request(.options, url.description) }
 
   /// Returns the request that keeps the session alive.
-  mutating func keepAlive() -> [UInt8] { request(hasGetParameter ? .getParameter : .options, presentation) }
+  package mutating func keepAlive() -> [UInt8] { request(hasGetParameter ? .getParameter : .options, presentation) }
 
   /// Returns the request that ends the session; nil where there is none.
-  mutating func end() -> [UInt8]? {
+  package mutating func end() -> [UInt8]? {
     step = .ended
     return session == nil ? nil : request(.teardown, presentation)
   }

@@ -3,7 +3,7 @@ import RTP
 import SRTP
 
 /// The encryption of one track, RFC 3711: it opens the sender's packets, and closes our reports.
-final class TrackProtection {
+package final class TrackProtection {
   private let unprotector: PacketUnprotector
   private let protector: PacketProtector
   /// The memory of the packet that is being opened.
@@ -12,7 +12,7 @@ final class TrackProtection {
   /// Creates the protection of a track.
   ///
   /// - Throws: ``ReceiverError/key(_:)``, also where libsrtp2 lacks the suite.
-  init(_ keys: TrackKeys) throws(ReceiverError) {
+  package init(_ keys: TrackKeys) throws(ReceiverError) {
     do throws(SRTPError) {
       unprotector = try PacketUnprotector(keys.sender.key, streams: keys.sender.streams)
       protector = try PacketProtector(keys.control ?? keys.sender.key)
