@@ -172,7 +172,7 @@ rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 	@rig/build-kernel || { status=$$?; [ $$status -eq 3 ] || exit $$status; }
 
 rig-test: build-tests rig ## Boots that kernel and streams from its cameras (PARTS="cameras services").
-	@rig/test $(PARTS)
+	@CONFIGURATION=$(CONFIGURATION) rig/test $(PARTS)
 
 deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.
 	@if [ "$$(uname -m)" = x86_64 ]; then rig/boot --seconds 1800 rig/package-test "$$(ls -t .build/nightjar_*.deb | head -n 1)"; fi
