@@ -94,6 +94,7 @@
         https = "127.0.0.1:\(port)"
         rtsp = "127.0.0.1:\(try TCPPort.free())"
         encoder = "x264"
+        bitrate-floor = "\(FullPictures.floor)"
         [[camera]]
         name = "nursery"
         source = "test"

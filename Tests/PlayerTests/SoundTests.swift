@@ -78,7 +78,7 @@
 
     @Test(arguments: ["tcp", "udp"])
     func `ffmpeg plays picture and sound in step`(transport: String) throws {
-      let program = try ServedProgram(["--audio", "test"])
+      let program = try ServedProgram(["--audio", "test"] + FullPictures.options)
       let log = try Self.play(FFmpegTransport.options(transport) + ["-i", program.url()], in: program.directory)
       Self.expectInStep(log)
     }
@@ -99,7 +99,7 @@
         [
           nightjarPath, "stream", "--source", "test", "--size", "320x240", "--keyframe-interval", "1s", "--audio",
           "test", "--control", "none", "--to", url, "--sdp", description,
-        ], in: directory)
+        ] + FullPictures.options, in: directory)
       defer { program.send(SIGTERM) }
       #expect(eventually { program.log.isStreaming }, "\(program.errorSoFar)")
       if kind != "mp2t" {

@@ -29,7 +29,7 @@ final class WatchedProgram {
       [
         nightjarPath, "stream", "--source", camera, "--size", "320x240", "--encoder", encoder, "--control", controlPath,
         "--https", isOpen ? ":\(port)" : "127.0.0.1:\(port)",
-      ] + arguments, in: directory,
+      ] + FullPictures.options + arguments, in: directory,
       environment: ["STATE_DIRECTORY": directory.path("state")].merging(environment) { $1 })
     let process = process
     try #require(
