@@ -42,6 +42,9 @@ struct WeakViewerTests {
       END
       far='sh far.sh'; export far
       \(TwoNetworks.setup)
+      # A near player that gets no processor for a while is no weak network: its socket keeps seconds of pictures. The
+      # far player's socket is in another network, and keeps as little as ever.
+      echo '4096 4194304 6291456' > /proc/sys/net/ipv4/tcp_rmem
       env XDG_RUNTIME_DIR="$PWD" \(variables) '\(nightjarPath)' stream \(encoder.joined(separator: " ")) \
         --source file:clip.y4m --loop 100 --bitrate \(rates.full) \
         --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \
@@ -59,8 +62,9 @@ struct WeakViewerTests {
       curl -s http://127.0.0.1:8080/metrics > metrics
       '\(nightjarPath)' ctl status --socket "$PWD/control" --camera camera --json > status
       tc qdisc del dev v0 root
-      for i in $(seq 1200); do small || break; sleep 0.1; done
-      for i in $(seq 100); do test "$(tail -n 30 far.txt | grep -c ' 115200,')" = 30 && break; sleep 0.1; done
+      # On a busy machine the first full pictures may come late enough to look like a weak network.
+      full() { ! small && test "$(tail -n 30 far.txt | grep -c ' 115200,')" = 30; }
+      for i in $(seq 1200); do full && break; sleep 0.1; done
       kill $stream
       wait $stream
       cat log >&2
