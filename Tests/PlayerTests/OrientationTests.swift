@@ -35,6 +35,19 @@ import Testing
       #expect(result.status == 0, "\(result.error)")
     }
 
+    /// Returns the orientation of the pictures, as the status tells it.
+    func orientation() throws -> [String: Any] {
+      let answer = try JSONSerialization.jsonObject(with: control("status", "--json").output) as? [String: Any]
+      let camera = (answer?["cameras"] as? [[String: Any]])?.first
+      return camera?["orientation"] as? [String: Any] ?? [:]
+    }
+
+    /// Waits until the encoder has changed the aspect for the `number`th time. The answer to a rotation comes sooner
+    /// where the encoder of a busy machine is late, and the next rotation would take its place.
+    func awaitSwitch(_ number: Int) throws {
+      try #require(try eventually { try orientation()["switches"] as? Int == number }, "\(program.errorSoFar)")
+    }
+
     /// Waits until the program listens for commands.
     func waitUntilReady() throws {
       try #require(try eventually { try control("status").status == 0 }, "\(program.errorSoFar)")
@@ -63,6 +76,7 @@ import Testing
     try #require(eventually(within: 90) { recorder.count > 0 }, "\(stream.program.errorSoFar)")
     for turn in 0..<20 {
       try stream.rotate(turn.isMultiple(of: 2) ? 90 : 0)
+      try stream.awaitSwitch(turn + 1)
       let count = recorder.count
       try #require(eventually { recorder.count > count })
     }
@@ -122,9 +136,7 @@ import Testing
     }
     usleep(1_500_000)
     #expect(stream.program.errorSoFar.components(separatedBy: refusal).count == 2)
-    let answer = try JSONSerialization.jsonObject(with: stream.control("status", "--json").output)
-    let camera = try #require(((answer as? [String: Any])?["cameras"] as? [[String: Any]])?.first)
-    let now = try #require(camera["orientation"] as? [String: Any])
+    let now = try stream.orientation()
     #expect(now["degrees"] as? Int == 0 && now["mirrored"] as? Bool == false, "\(now)")
     #expect(now["width"] as? Int == 3840 && now["height"] as? Int == 2160, "\(now)")
     try limit("unlimited")
@@ -194,6 +206,7 @@ import Testing
     try #require(eventually { recorder.count > 14 }, "\(stream.program.errorSoFar)")
     for turn in 1...8 {
       try stream.rotate(turn * 90 % 360)
+      try stream.awaitSwitch(turn)
       // A key frame of up to eight packets, and some pictures of one or two: in all, more than there are before the failure.
       let count = recorder.count
       try #require(eventually { recorder.count > count + 14 })
@@ -317,11 +330,7 @@ import Testing
     try stream.waitUntilReady()
     let start = "orientation follows the accelerometer "
     #expect(eventually { stream.program.log.lines.count { $0.hasPrefix(start) } == 1 })
-    func degrees() throws -> Int? {
-      let answer = try JSONSerialization.jsonObject(with: stream.control("status", "--json").output) as? [String: Any]
-      let camera = (answer?["cameras"] as? [[String: Any]])?.first
-      return (camera?["orientation"] as? [String: Any])?["degrees"] as? Int
-    }
+    func degrees() throws -> Int? { try stream.orientation()["degrees"] as? Int }
     try lay(981, 0)
     let left = try eventually { try degrees() == 90 }
     try lay(-981, 0)
