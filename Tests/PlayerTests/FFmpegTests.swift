@@ -88,8 +88,8 @@ import Testing
     #expect(result.log.lines.count { $0.wholeMatch(of: summary) != nil } == 1, "\(result.error)")
   }
 
-  /// Streams the synthetic camera for six seconds with `options` to ffmpeg, which keeps the transport stream as it comes; its
-  /// path.
+  /// Streams the synthetic camera with `options` to ffmpeg, which keeps the transport stream as it comes, until it has
+  /// kept three seconds of pictures; its path.
   static func keepTransportStream(_ options: [String] = [], in directory: TemporaryDirectory) throws -> String {
     let path = directory.path("out.ts")
     let port = try UDPPort.free()
@@ -98,19 +98,38 @@ import Testing
         "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
         "-flush_packets", "1", "-y", path,
       ], in: directory)
+    defer { receiver.send(SIGKILL) }
     #expect(try eventually { try UDPPort.isBound(port) })
-    let program = try Subprocess.run(
+    let running = try Subprocess(
       [
-        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--duration", "6s",
-        "--to",
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--to",
         "rtp://127.0.0.1:\(port)?payload=mp2t",
       ] + options, in: directory)
+    func kept() -> Data { (try? Data(contentsOf: URL(fileURLWithPath: path))) ?? Data() }
+    // ffmpeg looks at five seconds before it writes them.
+    _ = eventually { pictures(in: kept()) >= 90 || !running.isRunning }
+    running.send(SIGTERM)
+    let program = try running.wait()
     #expect(program.status == 0, "\(program.error)")
-    usleep(500_000)
+    // What ffmpeg has not written a second after its socket was empty, it keeps: the last picture has no end.
+    _ = try eventually { try UDPPort.waitingBytes(port) == 0 || !receiver.isRunning }
+    var (size, since) = (kept().count, ContinuousClock.now)
+    _ = eventually {
+      let present = kept().count
+      if present != size { (size, since) = (present, .now) }
+      return .now - since > .seconds(1)
+    }
     receiver.send(SIGKILL)
     let log = try receiver.wait().error
     #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
     return path
+  }
+
+  /// Returns the number of pictures in a transport stream of ffmpeg's: packets that begin a unit of the first stream,
+  /// whose number is 0x100 (ISO/IEC 13818-1 clause 2.4.3.2).
+  private static func pictures(in stream: Data) -> Int {
+    let bytes = [UInt8](stream)
+    return stride(from: 0, to: bytes.count - 2, by: 188).count { bytes[$0 + 1] & 0x5f == 0x41 && bytes[$0 + 2] == 0 }
   }
 
   @Test func `the transport stream is whole`() throws {
