@@ -21,7 +21,8 @@ import Testing
       echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 90
       '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(host):8554' --users users --control none 2> log &
       stream=$!
-      for i in $(seq 1200); do grep -q '^rtsp ' log && break; sleep 0.1; done
+      # Behind the lines with the URLs.
+      for i in $(seq 1200); do grep -q 'no address' log && break; sleep 0.1; done
       grep 'no address' log
       ip addr add \(address)/\(address.contains(":") ? "128" : "32") dev lo || exit 91
       # As soon as it is reached.

@@ -127,6 +127,7 @@
       try program.write(text + "bitrate = '700k'\n")
       program.process.send(SIGHUP)
       #expect(eventually { program.process.log.count(of: "reloaded: camera changed") == 1 })
+      #expect(eventually { recorder.count >= 10 })
       try program.end()
       expectWhole(recorder.finish(), atLeast: 10, program.process.errorSoFar)
     }
