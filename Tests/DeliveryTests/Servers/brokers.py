@@ -15,8 +15,8 @@ puback=CODE (by MQTT 5, answers the first event with this code, and acknowledges
 not acknowledge the first message, answers the first event together with nonsense, and acknowledges all else in later connections;
 writes "event" for each), poison=TEXT (acknowledges, and ends the connection at each message with this text; writes "poison" for
 each), huge (acknowledges, and answers a subscription with a PUBLISH of 50 MB and zeros without end; writes "subscribed" for each),
-slow (acknowledges, and an event only after half a second; it writes "event" for each), limited (by MQTT 5, takes packets of 10,000
-bytes at most, acknowledges, and writes "large" for a larger one).
+slow (acknowledges, and the first event only once the client says that it goes; writes "event" for each), limited (by MQTT 5,
+takes packets of 10,000 bytes at most, acknowledges, and writes "large" for a larger one).
 """
 
 import socket
@@ -59,8 +59,8 @@ def packet(connection):
 
 
 def acknowledge(connection):
-    """Answers packets; an event of nightjar late."""
-    count = 0
+    """Answers packets; in slow, the first event late."""
+    count, held = 0, b""
     while True:
         kind, rest, size = packet(connection)
         if kind == 0xC0:
@@ -103,7 +103,13 @@ def acknowledge(connection):
                 raise EOFError
             if is_event and behaviour == "slow":
                 print("event", flush=True)
-                time.sleep(0.5)
+                if not ended:
+                    ended.append(connection)
+                    held = number
+                    continue
+            if held and rest[4 + length:] == b"offline":
+                connection.sendall(bytes([0x40, 2]) + held)
+                held = b""
             if size > 10_000:
                 print("large", flush=True)
             connection.sendall(bytes([0x40, 2]) + number)
