@@ -97,6 +97,23 @@
 
     /// `true` if the viewer gets small pictures.
     func isSmall(_ id: ViewerID) -> Bool { figures(id)?.smallHeight != nil }
+
+    /// Waits until that many pictures in a row have left small; false where that does not come. On a busy machine,
+    /// which shows few limits of a network in a while, a try of full pictures may come first.
+    func sendsSmall(_ id: ViewerID, _ frames: Int) -> Bool {
+      var start: (frames: Int, changes: Int)?
+      return eventually(within: 240) {
+        guard let present = figures(id), present.smallHeight != nil else {
+          start = nil
+          return false
+        }
+        guard let begun = start, begun.changes == present.renditionChanges else {
+          start = (present.frames, present.renditionChanges)
+          return false
+        }
+        return present.frames > begun.frames + frames
+      }
+    }
   }
 
   extension ReceivedPictures {
