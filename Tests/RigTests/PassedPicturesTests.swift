@@ -119,13 +119,28 @@ import Testing
     let camera = try UVCCamera(jpegs: [], clips: [file], in: directory)
     let process = try start(camera, "640x480", in: directory)
     defer { process.send(SIGTERM) }
-    for index in 0..<12 {
-      // Less than what makes a camera lost.
-      if index == 3 { try camera.command("corrupt 20 truncated") }
-      let picture = try snapshot(in: directory)
-      #expect(Self.tables(in: picture).count == 1 && clip.contains(Self.withoutTables(picture)), "\(index)")
+    func count(_ words: String) -> Int { process.errorSoFar.components(separatedBy: words).count - 1 }
+    func isWhole(_ picture: Data) -> Bool {
+      Self.tables(in: picture).count == 1 && clip.contains(Self.withoutTables(picture))
     }
-    #expect(try eventually { try camera.state().corrupted == 20 })
-    #expect(try figures(in: directory)["coded"] == 0)
+    for round in 1...5 {
+      let (losses, coded) = (count("camera lost"), try figures(in: directory)["coded"])
+      var pictures: [Data] = []
+      for index in 0..<12 {
+        // Less than what makes a camera lost.
+        if index == 3 { try camera.command("corrupt 20 truncated") }
+        pictures.append(try snapshot(in: directory))
+      }
+      #expect(try eventually { try camera.state().corrupted == 20 * round })
+      // Unless the machine is so slow that they last for two seconds, and there is a placeholder.
+      if round < 5, !pictures.allSatisfy(isWhole), eventually(within: 10, { count("camera lost") > losses }) {
+        #expect(eventually { count("camera is back after") == count("camera lost") }, "\(process.errorSoFar)")
+        continue
+      }
+      for (index, picture) in pictures.enumerated() { #expect(isWhole(picture), "\(index)") }
+      #expect(try figures(in: directory)["coded"] == coded)
+      #expect(coded == 0 || round > 1)
+      break
+    }
   }
 }
