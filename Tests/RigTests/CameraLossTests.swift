@@ -190,10 +190,11 @@ import Testing
     try Vivid.set(node, "osd_text_mode=2", in: directory)
     let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("picture frozen since"), "\(stream.program.errorSoFar)")
-    #expect(stream.state == "frozen")
+    // A machine that is held up may lose the camera for a moment.
+    #expect(eventually { stream.state == "frozen" })
     try Vivid.set(node, "osd_text_mode=0", in: directory)
     #expect(stream.says("picture moves again"), "\(stream.program.errorSoFar)")
-    #expect(stream.state == "live")
+    #expect(eventually { stream.state == "live" })
     _ = try stream.finish()
   }
 
