@@ -53,7 +53,9 @@ import Testing
     #expect(busy.text == "\(node) is in use by nightjar (process \(holder.identifier))", "\(busy)")
     try mend(busy.commands.first)
     #expect(try holder.wait(limit: 60).status == 0)
-    let mended = try doctor(node, ["--fps", "5"])
+    var mended = try doctor(node, ["--fps", "5"])
+    // Unless the machine is held up while the doctor measures.
+    for _ in 0..<3 where !mended.has("rate") { mended = try doctor(node, ["--fps", "5"]) }
     #expect(mended.has("rate") && !mended.has("camera-busy"), "\(mended.findings)")
   }
 
