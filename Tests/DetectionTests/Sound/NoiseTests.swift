@@ -116,9 +116,9 @@ import Testing
     defer { frame.deallocate() }
     var cry = Cry(seed: 1)
     for index in 0..<960 { frame[index] = Int16(cry.next() * 8000) }
-    let began = ContinuousClock.now
+    let began = threadTime()
     for _ in 0..<500 { _ = detector.note(UnsafeBufferPointer(frame)) }
-    let seconds = began.duration(to: .now) / .seconds(10)
+    let seconds = (threadTime() - began) / .seconds(10)
     print("noise and crying: \(String(format: "%.2f", seconds * 100)) % of a core")
     #expect(seconds < 0.2)
   }
