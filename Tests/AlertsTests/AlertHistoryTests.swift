@@ -14,7 +14,7 @@ import Testing
     .end(AlertSubject(kind: kind, camera: "nursery"), since: .now())
   }
 
-  @Test func `A reader gets each event once, and learns how many it was too late for`() {
+  @Test func `a reader gets each event once, and learns how many it was too late for`() {
     let history = AlertHistory()
     for _ in 0..<600 { history.record([Self.begin(), Self.end()], isQuiet: false) }
     #expect(history.lastID == 1200)
@@ -27,7 +27,7 @@ import Testing
     #expect(history.after(1200).alerts.isEmpty)
   }
 
-  @Test func `An end names its beginning, and an alert is acknowledged once`() throws {
+  @Test func `an end names its beginning, and an alert is acknowledged once`() throws {
     let history = AlertHistory()
     history.record([Self.begin(), Self.begin(.crying), Self.end()], isQuiet: true)
     let alerts = history.newest(10)
@@ -40,7 +40,7 @@ import Testing
     #expect(throws: AcknowledgementError.unknown(99)) { try history.acknowledge(99, by: "anna") }
   }
 
-  @Test func `The file keeps the events, their order and what is open`() throws {
+  @Test func `the file keeps the events, their order and what is open`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     let before: [Alert]
@@ -59,7 +59,7 @@ import Testing
     #expect(history.lastID == 5)
   }
 
-  @Test func `The checksum is that of zlib`() throws {
+  @Test func `the checksum is that of zlib`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     do { try AlertHistory(path: path).record([Self.begin(), Self.end()], isQuiet: false) }
@@ -74,7 +74,7 @@ import Testing
     #expect(result.outputText == "1\n2\n", "\(result.error)")
   }
 
-  @Test func `Damaged lines and cut ends are passed over, and the numbers go on`() throws {
+  @Test func `damaged lines and cut ends are passed over, and the numbers go on`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     do { try AlertHistory(path: path).record([Self.begin(), Self.end(), Self.begin()], isQuiet: false) }
@@ -109,7 +109,7 @@ import Testing
     return try AlertHistory(path: copy).newest(10)
   }
 
-  @Test func `An alert with a long text is cut, and survives`() throws {
+  @Test func `an alert with a long text is cut, and survives`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     let condition = AlertCondition(
@@ -122,7 +122,7 @@ import Testing
     #expect(kept.count == 1 && kept == history.newest(10))
   }
 
-  @Test func `The file is shortened to the events that are kept`() throws {
+  @Test func `the file is shortened to the events that are kept`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     let history = try AlertHistory(path: path)
@@ -137,7 +137,7 @@ import Testing
     #expect(try AlertHistory(path: copy).newest(AlertHistory.limit) == history.newest(AlertHistory.limit))
   }
 
-  @Test func `A full file system loses no event, and is told`() throws {
+  @Test func `a full file system loses no event, and is told`() throws {
     let directory = try TemporaryDirectory()
     // A limit on the size of files refuses writes as a full file system does, and cuts the last one.
     let script = """
@@ -158,7 +158,7 @@ import Testing
 
   private static let tool = builtPath("HistoryTool")
 
-  @Test func `Events that were told survive kill -9, each once`() throws {
+  @Test func `events that were told survive kill -9, each once`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     let rounds = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == nil ? 10 : 100

@@ -17,7 +17,7 @@ import Testing
     ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
   }
 
-  @Test func `Only the user that runs the program can read the files, and a restart has them`() throws {
+  @Test func `only the user that runs the program can read the files, and a restart has them`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     do {
@@ -41,7 +41,7 @@ import Testing
     #expect(history.pictures.picture(.before, of: 2) == nil)
   }
 
-  @Test func `Pictures go with their events`() throws {
+  @Test func `pictures go with their events`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     let history = try AlertHistory(path: path)
@@ -51,7 +51,7 @@ import Testing
     #expect(Self.files("\(path).pictures") == ["3-before.jpg"])
   }
 
-  @Test(arguments: [true, false]) func `The room is bounded, and the oldest alerts make room`(isInMemory: Bool) throws {
+  @Test(arguments: [true, false]) func `the room is bounded, and the oldest alerts make room`(isInMemory: Bool) throws {
     let directory = try TemporaryDirectory()
     let folder = isInMemory ? nil : directory.path("pictures")
     let pictures = AlertPictures(directory: folder, room: 10_000)
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `A file system that refuses costs the picture and not the event`() throws {
+  @Test func `a file system that refuses costs the picture and not the event`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("events.log")
     // A file stands where the folder would be made.

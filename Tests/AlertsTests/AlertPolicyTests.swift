@@ -25,7 +25,7 @@ import Testing
     return all
   }
 
-  @Test func `An alert begins and ends once, however long it lasts`() {
+  @Test func `an alert begins and ends once, however long it lasts`() {
     let decisions = Self.decisions { (20..<150).contains($0) }
     #expect(decisions.map(\.second) == [20, 150])
     #expect(
@@ -34,7 +34,7 @@ import Testing
       ])
   }
 
-  @Test func `At most one alert of a kind begins each minute, and the next one says how many were left out`() {
+  @Test func `at most one alert of a kind begins each minute, and the next one says how many were left out`() {
     // Two seconds of noise every five seconds.
     let decisions = Self.decisions { $0 >= 20 && $0 % 5 < 2 }
     var beginnings: [Int64] = []
@@ -49,13 +49,13 @@ import Testing
     #expect(decisions.count { if case .end = $0.decision { true } else { false } } == 3)
   }
 
-  @Test func `A condition that was left out at first and lasts is told once its minute is over`() {
+  @Test func `a condition that was left out at first and lasts is told once its minute is over`() {
     let decisions = Self.decisions { $0 == 20 || $0 >= 30 }
     #expect(decisions.map(\.second) == [20, 21, 80])
     #expect(decisions.last?.decision == .begin(Self.noise(30), suppressed: 0))
   }
 
-  @Test func `Cameras and kinds do not delay each other`() {
+  @Test func `cameras and kinds do not delay each other`() {
     var policy = AlertPolicy(at: Self.start)
     let conditions = [
       Self.noise(0), Self.noise(0, camera: "door"),
@@ -65,7 +65,7 @@ import Testing
     #expect(policy.look(conditions, at: Self.time(1)).isEmpty)
   }
 
-  @Test func `An alert of the former run ends after the start has settled, or goes on`() {
+  @Test func `an alert of the former run ends after the start has settled, or goes on`() {
     var policy = AlertPolicy(open: [Self.noise(0).subject], at: Self.start)
     #expect(policy.look([], at: Self.time(9)).isEmpty)
     #expect(policy.look([], at: Self.time(10)).count == 1)
@@ -79,16 +79,16 @@ import Testing
     ("22:00-06:30", 23 * 60, true), ("22:00-06:30", 6 * 60 + 29, true), ("22:00-06:30", 6 * 60 + 30, false),
     ("22:00-06:30", 12 * 60, false), ("13:00-14:15", 13 * 60, true), ("13:00-14:15", 14 * 60 + 15, false),
   ])
-  func `Quiet hours may pass midnight`(text: String, minute: Int, isQuiet: Bool) throws {
+  func `quiet hours may pass midnight`(text: String, minute: Int, isQuiet: Bool) throws {
     #expect(try #require(QuietHours(text: text)).contains(minute: minute) == isQuiet)
   }
 
   @Test(arguments: [
     "", "22:00", "22:00-22:00", "24:00-06:00", "22:60-06:00", "22-6", "2200-0630", "-1:00-02:00", "1:5-2:00",
   ])
-  func `Quiet hours of another form are refused`(text: String) { #expect(QuietHours(text: text) == nil) }
+  func `quiet hours of another form are refused`(text: String) { #expect(QuietHours(text: text) == nil) }
 
-  @Test func `A time that was written is read again, and no other text`() throws {
+  @Test func `a time that was written is read again, and no other text`() throws {
     for seconds: Int64 in [0, 951_782_399, 951_782_400, 1_764_001_234, 4_102_444_800] {
       #expect(AlertClock.seconds(of: AlertClock.text(seconds)) == seconds)
     }

@@ -13,7 +13,7 @@ import Testing
     "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "fc00::1", "fd12:3456::1", "fe80::1", "fec0::1",
     "ff02::1", "5f00::1",
   ])
-  func `An address of no host of the internet is private`(text: String) throws {
+  func `an address of no host of the internet is private`(text: String) throws {
     #expect(try !#require(IPAddress(text)).isPublic)
   }
 
@@ -23,7 +23,7 @@ import Testing
     "198.20.0.0", "223.255.255.255", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "2001:200::1", "2606:4700::1111",
     "2a00:1450::1", "2003::1",
   ])
-  func `An address of a host of the internet is public`(text: String) throws {
+  func `an address of a host of the internet is public`(text: String) throws {
     #expect(try #require(IPAddress(text)).isPublic)
   }
 

@@ -19,7 +19,7 @@ import Testing
     EventCommand(words, patience: patience).deliver(alert, stop: try Interrupt())
   }
 
-  @Test func `A program gets the event and its arguments as they are, and nothing of a shell happens`() throws {
+  @Test func `a program gets the event and its arguments as they are, and nothing of a shell happens`() throws {
     let directory = try TemporaryDirectory()
     let script = try directory.write(
       """
@@ -42,14 +42,14 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: directory.path("broken")))
   }
 
-  @Test func `A program that fails, is missing or is killed by a signal is told, with its last line`() throws {
+  @Test func `a program that fails, is missing or is killed by a signal is told, with its last line`() throws {
     #expect(try Self.run(["/bin/sh", "-c", "echo one; echo two >&2; exit 3"]) == .refused("it has ended with 3: two"))
     #expect(try Self.run(["/bin/sh", "-c", "kill -9 $$"]) == .refused("signal 9 has ended it"))
     #expect(try Self.run(["/no/such/program"]) == .refused("it does not start: No such file or directory"))
     #expect(try Self.run(["/bin/true"]) == .delivered)
   }
 
-  @Test func `A program that does not end is killed with all that it has started`() throws {
+  @Test func `a program that does not end is killed with all that it has started`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("child")
     let outcome = try Self.run(
@@ -65,7 +65,7 @@ import Testing
     #expect(eventually { Self.hasEnded(other) })
   }
 
-  @Test func `A writer that a program leaves in a session of its own does not hold the next event up`() throws {
+  @Test func `a writer that a program leaves in a session of its own does not hold the next event up`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("child")
     let command = "setsid sh -c 'echo $$ > \(path); exec yes' & while [ ! -s \(path) ]; do sleep 0.01; done"
@@ -82,7 +82,7 @@ import Testing
     return status.split(separator: ")").last?.split(separator: " ").first == "Z"
   }
 
-  @Test func `Output without an end costs no memory and ends in time`() throws {
+  @Test func `output without an end costs no memory and ends in time`() throws {
     let outcome = try Self.run(["/usr/bin/env", "yes", String(repeating: "x", count: 1000)], patience: .seconds(1))
     guard case .refused(let reason) = outcome else {
       Issue.record("\(outcome)")
@@ -91,7 +91,7 @@ import Testing
     #expect(reason.hasPrefix("it has not ended after 1 s") && reason.utf8.count < 300, "\(reason)")
   }
 
-  @Test func `A program that is asked to end together with nightjar is no failure`() throws {
+  @Test func `a program that is asked to end together with nightjar is no failure`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("child")
     let (history, reports, counts) = (AlertHistory(), EventQueue<DeliveryReport>(), DeliveryCounts())
@@ -112,7 +112,7 @@ import Testing
     #expect(try Self.run(["/bin/sh", "-c", "kill $$"]) == .refused("signal 15 has ended it"))
   }
 
-  @Test func `One program runs at a time, and a stop ends it`() throws {
+  @Test func `one program runs at a time, and a stop ends it`() throws {
     let directory = try TemporaryDirectory()
     let log = directory.path("log")
     let history = AlertHistory()

@@ -42,7 +42,7 @@ import Testing
     return (counts[.webhook], reports.take().map(\.text), sender.position)
   }
 
-  @Test func `An answer that comes while the sender ends is counted and told`() throws {
+  @Test func `an answer that comes while the sender ends is counted and told`() throws {
     let refused = try Self.end(.refused("it answers 410"))
     #expect(refused.totals == DeliveryCounts.Totals(sent: 0, failed: 1, dropped: 0, lost: [.refused: 1]))
     #expect(refused.lines == ["late: an event is lost: it answers 410"] && refused.position == 1)
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `A sender begins once the event on the way of the former one has arrived, and sends the next`()
+  @Test func `a sender begins once the event on the way of the former one has arrived, and sends the next`()
     throws
   {
     let (history, reports, counts) = (AlertHistory(), EventQueue<DeliveryReport>(), DeliveryCounts())
@@ -101,7 +101,7 @@ import Testing
     #expect(eventually { next.hasEnded })
   }
 
-  @Test func `A sender that ends before its turn ends the former one that it follows, unless that goes on`() throws {
+  @Test func `a sender that ends before its turn ends the former one that it follows, unless that goes on`() throws {
     let (history, reports) = (AlertHistory(), EventQueue<DeliveryReport>())
     let (first, second) = (HeldOutlet(), HeldOutlet())
     let former = try EventSender(first, history, reports, after: 0)
@@ -119,7 +119,7 @@ import Testing
     #expect(second.begun.withLock { $0 }.isEmpty)
   }
 
-  @Test func `An attempt that the end cuts short is no failure`() throws {
+  @Test func `an attempt that the end cuts short is no failure`() throws {
     let failed = try Self.end(.failed("nightjar ends"))
     #expect(failed.totals == DeliveryCounts.Totals(sent: 0, failed: 0, dropped: 0))
     #expect(failed.lines.isEmpty && failed.position == 0)

@@ -20,7 +20,7 @@ import Testing
     ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n\r\n", 201),
     ("HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 500 no\r\n", 500),
   ])
-  func `A status is found in pieces of any size`(answer: String, status: Int) throws {
+  func `a status is found in pieces of any size`(answer: String, status: Int) throws {
     for pieces in 1...answer.utf8.count { #expect(try Self.status(Array(answer.utf8), pieces: pieces) == status) }
   }
 
@@ -28,11 +28,11 @@ import Testing
     "\r\n", "HTTP/2 200\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1 2000\r\n", "HTTP/1.1 +20 OK\r\n", "HTTP/1.1 099 x\r\n",
     "HTTP/1.1200 OK 1234\r\n", "<html>\r\n", "HTTP/1.1 100 Continue\r\n\r\nnonsense\r\n",
   ])
-  func `An answer that is none is refused`(answer: String) {
+  func `an answer that is none is refused`(answer: String) {
     #expect(throws: ExchangeError.self) { try Self.status(Array(answer.utf8), pieces: 5) }
   }
 
-  @Test func `Bytes without an end are bounded, and any bytes end in a status or an error`() throws {
+  @Test func `bytes without an end are bounded, and any bytes end in a status or an error`() throws {
     #expect(throws: ExchangeError.self) { try Self.status([UInt8](repeating: 0x48, count: 101), pieces: 7, limit: 100) }
     let interim = Array(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 100).utf8)
     #expect(throws: ExchangeError.self) { try Self.status(interim, pieces: 64, limit: 1000) }

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: ["nightjar/box", "home/upper_floor/box.lan", "a"])
-  func `Every message is one that Home Assistant takes, and its topics are those of the states`(prefix: String) throws {
+  func `every message is one that Home Assistant takes, and its topics are those of the states`(prefix: String) throws {
     let messages = try Self.messages(prefix: prefix)
     let discovered = try Self.discovered(messages)
     #expect(discovered.count == 13)
@@ -76,7 +76,7 @@ import Testing
     #expect(devices.allSatisfy { ($0["via_device"] as? String).map(identifiers.contains) ?? true })
   }
 
-  @Test func `A camera whose own H.264 is passed on has no picture in Home Assistant`() throws {
+  @Test func `a camera whose own H.264 is passed on has no picture in Home Assistant`() throws {
     func snapshots(_ hasPictures: Bool) throws -> Int {
       let camera = MQTTCamera(name: "nursery", detected: [.noise], hasSound: true, hasPictures: hasPictures)
       return try Self.messages(Self.reading([camera])).keys.count { $0.contains("_snapshot/config") }
@@ -85,7 +85,7 @@ import Testing
     #expect(try snapshots(false) == 0)
   }
 
-  @Test func `A prefix and a camera have other identities than the prefix of both together`() throws {
+  @Test func `a prefix and a camera have other identities than the prefix of both together`() throws {
     func identities(_ prefix: String, _ camera: String) throws -> Set<String> {
       let cameras = [MQTTCamera(name: camera, detected: [.noise], hasSound: true)]
       let discovered = try Self.discovered(try Self.messages(Self.reading(cameras), prefix: prefix))
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func `Messages that Home Assistant does not take are found`() throws {
+  @Test func `messages that Home Assistant does not take are found`() throws {
     let good = try Self.discovered(try Self.messages())
     func fault(_ topic: String, _ change: (inout [String: Any]) -> Void) throws -> Bool {
       var message = try #require(good.first { $0.topic == topic })
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `States are those of open alerts, and what nobody looks for has none`() throws {
+  @Test func `states are those of open alerts, and what nobody looks for has none`() throws {
     let open = [
       AlertSubject(kind: .noise, camera: "nursery"), AlertSubject(kind: .cameraLost, camera: "garage"),
       AlertSubject(kind: .tooHot, camera: nil), AlertSubject(kind: .movement, camera: "gone"),
@@ -152,7 +152,7 @@ import Testing
     #expect(try Self.messages(open: open, discovery: nil) == states)
   }
 
-  @Test func `Figures change each ten seconds, one that is gone is unknown, and one that never was has no entity`()
+  @Test func `figures change each ten seconds, one that is gone is unknown, and one that never was has no entity`()
     throws
   {
     var state = MQTTState(try Self.configuration())
@@ -181,7 +181,7 @@ import Testing
     #expect(text(entity, silent, after: 43) == nil)
   }
 
-  @Test func `Of an earlier run, entities of cameras and detectors that are gone are removed, and nothing else`() throws
+  @Test func `of an earlier run, entities of cameras and detectors that are gone are removed, and nothing else`() throws
   {
     var state = MQTTState(try Self.configuration())
     _ = state.messages(LiveFeed.Reading(cameras: Self.cameras), open: [], at: Self.start)

@@ -44,7 +44,7 @@ import Testing
     return (lines[0], counts.isConnected)
   }
 
-  @Test func `An encrypted broker needs a certificate of the authority, and with its name`() throws {
+  @Test func `an encrypted broker needs a certificate of the authority, and with its name`() throws {
     let directory = try TemporaryDirectory()
     let files = try Self.certificate("DNS:localhost,IP:127.0.0.1", in: directory)
     let broker = try MQTTBroker(
@@ -75,7 +75,7 @@ import Testing
     #expect(try !Self.line("mqtts://127.0.0.1:\(plain.port)", authorities: files.authority).isConnected)
   }
 
-  @Test func `A wrong password is told, and a right one connects`() throws {
+  @Test func `a wrong password is told, and a right one connects`() throws {
     let directory = try TemporaryDirectory()
     let file = directory.path("passwords")
     let made = try Subprocess.run(["mosquitto_passwd", "-b", "-c", file, "anna", "correct horse"], in: directory)
@@ -97,7 +97,7 @@ import Testing
     ("refuse5=133", "refuses the client's name"), ("refuse5=134", "the password"), ("refuse5=137", "is not available"),
     ("refuse5=138", "with code 138"),
   ])
-  func `Each refusal is told in its words`(behaviour: String, words: String) throws {
+  func `each refusal is told in its words`(behaviour: String, words: String) throws {
     let server = try HostileBroker(behaviour)
     let (line, isConnected) = try Self.line("mqtt://127.0.0.1:\(server.port)")
     #expect(!isConnected && line.contains(words), "\(line)")

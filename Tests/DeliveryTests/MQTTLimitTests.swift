@@ -8,7 +8,7 @@ import Testing
 @Suite struct MQTTLimitTests {
   private static func url(_ port: Int) -> String { "mqtt://127.0.0.1:\(port)" }
 
-  @Test func `An event that the broker refuses is counted and told, and not as sent`() throws {
+  @Test func `an event that the broker refuses is counted and told, and not as sent`() throws {
     let directory = try TemporaryDirectory()
     let states = ["noise", "crying", "problem", "level"].map { "nursery/\($0)" }
     let names = states + ["status", "problem", "temperature"]
@@ -33,7 +33,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `An event that is larger than the broker takes is counted and told, and the next one comes`() throws {
+  @Test func `an event that is larger than the broker takes is counted and told, and the next one comes`() throws {
     let broker = try MQTTBroker(["allow_anonymous true", "max_packet_size 500"])
     let box = try MQTTSenderTests.Box(Self.url(broker.port), discovery: nil)
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -51,7 +51,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that offers QoS 0 alone, and retains nothing, gets all by QoS 0`() throws {
+  @Test func `a broker that offers QoS 0 alone, and retains nothing, gets all by QoS 0`() throws {
     let broker = try MQTTBroker(["allow_anonymous true", "max_qos 0", "retain_available false"])
     let listener = try MQTTListener(broker)
     let box = try MQTTSenderTests.Box(Self.url(broker.port))
@@ -74,7 +74,7 @@ import Testing
   @Test(arguments: [
     (0x80, false), (0x83, false), (0x91, false), (0x97, false), (0x87, true), (0x90, true), (0x99, true),
   ])
-  func `An event that the broker does not take for now is sent again, and one that it never takes is lost`(
+  func `an event that the broker does not take for now is sent again, and one that it never takes is lost`(
     code: Int, isFinal: Bool
   ) throws {
     let server = try HostileBroker("puback=\(code)")
@@ -103,7 +103,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `What the broker has acknowledged before the connection is lost is not sent again`() throws {
+  @Test func `what the broker has acknowledged before the connection is lost is not sent again`() throws {
     let server = try HostileBroker("parting")
     let box = try MQTTSenderTests.Box(Self.url(server.port))
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -115,7 +115,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `An event at which the broker ends each connection is lost, and the next one comes`() throws {
+  @Test func `an event at which the broker ends each connection is lost, and the next one comes`() throws {
     let server = try HostileBroker("poison=XPOISONX")
     let box = try MQTTSenderTests.Box(Self.url(server.port))
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -129,7 +129,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `Another message at which the broker ends each connection is passed over`() throws {
+  @Test func `another message at which the broker ends each connection is passed over`() throws {
     let server = try HostileBroker("poison=nursery_noise")
     let box = try MQTTSenderTests.Box(Self.url(server.port))
     box.begin(.noise)
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test(arguments: [("a", 1, 9), ("a/b", 119, 129), ("a/b", 120, 131), ("a", 16_377, 16_386), ("a", 16_378, 16_388)])
-  func `The length of a packet is that of MQTT 5`(topic: String, count: Int, expected: Int) {
+  func `the length of a packet is that of MQTT 5`(topic: String, count: Int, expected: Int) {
     let payload = [UInt8](repeating: 0, count: count)
     #expect(MosquittoClient.size(of: topic, payload) == expected)
   }

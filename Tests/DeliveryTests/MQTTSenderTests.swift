@@ -67,7 +67,7 @@ import Testing
 
   private static func url(_ broker: MQTTBroker) -> String { "mqtt://127.0.0.1:\(broker.port)" }
 
-  @Test func `States are retained, an event comes once and in order, and the end is told`() throws {
+  @Test func `states are retained, an event comes once and in order, and the end is told`() throws {
     let broker = try MQTTBroker()
     let listener = try MQTTListener(broker)
     let box = try Box(Self.url(broker))
@@ -105,7 +105,7 @@ import Testing
     #expect(box.lines == ["mqtt 127.0.0.1:\(broker.port): connected"])
   }
 
-  @Test func `Pictures arrive byte for byte, and again after Home Assistant's start`() throws {
+  @Test func `pictures arrive byte for byte, and again after Home Assistant's start`() throws {
     let broker = try MQTTBroker()
     let listener = try MQTTListener(broker)
     let box = try Box(Self.url(broker))
@@ -129,7 +129,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `What is gone from the configuration is removed, also what an earlier run has left`() throws {
+  @Test func `what is gone from the configuration is removed, also what an earlier run has left`() throws {
     let broker = try MQTTBroker()
     let left = try #require(HomeAssistantDiscovery(Box("mqtt://127.0.0.1:1").configuration))
       .message(.noise, of: "attic")
@@ -162,7 +162,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `After a broker's restart, of which it has forgotten everything, all is back`() throws {
+  @Test func `after a broker's restart, of which it has forgotten everything, all is back`() throws {
     let broker = try MQTTBroker()
     let box = try Box(Self.url(broker))
     try #require(eventually { box.counts.isConnected })
@@ -188,7 +188,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `While the broker is away the newest events wait, and the log says how many were dropped`() throws {
+  @Test func `while the broker is away the newest events wait, and the log says how many were dropped`() throws {
     let broker = try MQTTBroker()
     try broker.stop()
     let box = try Box(Self.url(broker))
@@ -214,7 +214,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that takes connections and answers nothing costs its time, and the log says so`() throws {
+  @Test func `a broker that takes connections and answers nothing costs its time, and the log says so`() throws {
     let server = try HostileBroker("silent")
     var times = MQTTSender.Times()
     times.answer = .seconds(1)
@@ -231,7 +231,7 @@ import Testing
   }
 
   @Test(arguments: ["mute", "deaf"])
-  func `A broker that falls silent after the connection is left`(behaviour: String) throws {
+  func `a broker that falls silent after the connection is left`(behaviour: String) throws {
     let server = try HostileBroker(behaviour)
     let box = try Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected })
@@ -243,7 +243,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that stands still is left, and its own connection goes on afterwards`() throws {
+  @Test func `a broker that stands still is left, and its own connection goes on afterwards`() throws {
     let broker = try MQTTBroker()
     let box = try Box(Self.url(broker))
     try #require(eventually { box.counts.isConnected })
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test(arguments: [("garbage", "mqtt"), ("flood", "mqtt"), ("garbage", "mqtts")])
-  func `A server that talks nonsense, or without end, is left`(behaviour: String, scheme: String) throws {
+  func `a server that talks nonsense, or without end, is left`(behaviour: String, scheme: String) throws {
     let server = try HostileBroker(behaviour)
     let box = try Box("\(scheme)://127.0.0.1:\(server.port)")
     if behaviour == "flood" {
@@ -271,7 +271,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A huge message of another client of the broker never reaches the program's memory`() throws {
+  @Test func `a huge message of another client of the broker never reaches the program's memory`() throws {
     let broker = try MQTTBroker()
     let box = try Box(Self.url(broker))
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -298,7 +298,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A picture that is larger than the broker takes is passed over, and a smaller one comes`() throws {
+  @Test func `a picture that is larger than the broker takes is passed over, and a smaller one comes`() throws {
     let server = try HostileBroker("limited")
     let box = try Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -312,7 +312,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `An event on its way while the sender is another one is not sent again`() throws {
+  @Test func `an event on its way while the sender is another one is not sent again`() throws {
     let server = try HostileBroker("slow")
     let box = try Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -330,7 +330,7 @@ import Testing
   }
 
   /// Debian's mosquitto ends a connection without a word, as by MQTT 3.1.1.
-  @Test func `Two programs with one name end each other's connection, and the log says why`() throws {
+  @Test func `two programs with one name end each other's connection, and the log says why`() throws {
     let broker = try MQTTBroker()
     let boxes = [try Box(Self.url(broker)), try Box(Self.url(broker))]
     let words = "another client has its name there; give each program a --mqtt-prefix of its own; nightjar tries again"
@@ -339,7 +339,7 @@ import Testing
     for box in boxes { #expect(box.stop()) }
   }
 
-  @Test func `A will that comes late does not stay`() throws {
+  @Test func `a will that comes late does not stay`() throws {
     let broker = try MQTTBroker()
     let listener = try MQTTListener(broker, "nightjar/box/status")
     let box = try Box(Self.url(broker))
@@ -349,7 +349,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `One sender follows another without a word too many, from its last event on`() throws {
+  @Test func `one sender follows another without a word too many, from its last event on`() throws {
     let broker = try MQTTBroker()
     let listener = try MQTTListener(broker)
     let box = try Box(Self.url(broker))

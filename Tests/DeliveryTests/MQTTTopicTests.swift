@@ -12,7 +12,7 @@ import Testing
     ("MQTTS://broker.lan:18883/", true, "broker.lan", 18883), ("mqtt://[fe80::1]:1", false, "fe80::1", 1),
     ("mqtt://192.0.2.7", false, "192.0.2.7", 1883),
   ])
-  func `A URL has its parts`(text: String, isSecure: Bool, host: String, port: Int) throws {
+  func `a URL has its parts`(text: String, isSecure: Bool, host: String, port: Int) throws {
     let target = try #require(MQTTTarget(text))
     #expect(target.isSecure == isSecure && target.host == host && target.port == port)
   }
@@ -22,9 +22,9 @@ import Testing
     "mqtt://a:70000", "mqtt://a b", "mqtt://[::1", "ws://a", "mqtt://a#b",
     "mqtt://" + String(repeating: "a", count: 300),
   ])
-  func `A URL that is none of a broker is refused`(text: String) { #expect(MQTTTarget(text) == nil) }
+  func `a URL that is none of a broker is refused`(text: String) { #expect(MQTTTarget(text) == nil) }
 
-  @Test func `Loopback is told from other hosts`() {
+  @Test func `loopback is told from other hosts`() {
     for text in ["mqtt://localhost", "mqtt://127.0.0.3", "mqtt://[::1]"] {
       #expect(MQTTTarget(text)?.isLoopback == true)
     }
@@ -38,15 +38,15 @@ import Testing
     ("anna\r\nse cret\r\n", "anna", "se cret"),
     ("anna\n", "anna", nil), ("box:anna\n\u{E4}:\"\n", "box:anna", "\u{E4}:\""),
   ])
-  func `A login has two lines`(text: String, user: String, password: String?) throws {
+  func `a login has two lines`(text: String, user: String, password: String?) throws {
     let login = try #require(MQTTLogin(text: text))
     #expect(login.user == user && login.password == password)
   }
 
   @Test(arguments: ["", "\nsecret\n", "a\nb\nc\n", "a\0\nb\n", "a\tb\nc\n"])
-  func `A text that is no login is refused`(text: String) { #expect(MQTTLogin(text: text) == nil) }
+  func `a text that is no login is refused`(text: String) { #expect(MQTTLogin(text: text) == nil) }
 
-  @Test func `A login that others may read is refused`() throws {
+  @Test func `a login that others may read is refused`() throws {
     let directory = try TemporaryDirectory()
     let file = try directory.write("anna\nsecret\n".utf8, as: "login")
     chmod(file, 0o644)
@@ -56,7 +56,7 @@ import Testing
     #expect(try MQTTLogin(contentsOf: file).user == "anna")
   }
 
-  @Test func `A prefix is a topic without wildcards`() {
+  @Test func `a prefix is a topic without wildcards`() {
     for text in ["nightjar", "nightjar/box", "a.b/c_d/e-f", MQTTTopics.usualPrefix] {
       #expect(MQTTTopics.isPrefix(text), "\(text)")
     }
@@ -66,7 +66,7 @@ import Testing
     #expect(!MQTTTopics.isPrefix(String(repeating: "a", count: 201)))
   }
 
-  @Test func `Identities have allowed characters, and different prefixes and cameras have different ones`() throws {
+  @Test func `identities have allowed characters, and different prefixes and cameras have different ones`() throws {
     let prefixes = ["nightjar/box", "nightjar_box", "nightjar/box.lan", "nightjar/box-lan", "a/b/c", "a_b/c"]
     let nodes = prefixes.map { MQTTTopics(prefix: $0).node }
     #expect(Set(nodes).count == prefixes.count && nodes[0] == "nightjar_box")
@@ -81,7 +81,7 @@ import Testing
     #expect(clients.allSatisfy { $0.wholeMatch(of: /[0-9a-zA-Z]{1,23}/) != nil })
   }
 
-  @Test func `Of retained messages the newest counts, what is gone is removed, and a new connection gets all`() {
+  @Test func `of retained messages the newest counts, what is gone is removed, and a new connection gets all`() {
     typealias Message = RetainedMessages.Message
     let (a, b, other) = (
       Message(topic: "a", payload: [1]), Message(topic: "b", payload: [2]), Message(topic: "a", payload: [3])
@@ -116,7 +116,7 @@ import Testing
     #expect(count == RetainedMessages.removalLimit)
   }
 
-  @Test func `A message at which a broker ends each connection is passed over for a while, and not for good`() {
+  @Test func `a message at which a broker ends each connection is passed over for a while, and not for good`() {
     let (a, b) = (
       RetainedMessages.Message(topic: "a", payload: [1]), RetainedMessages.Message(topic: "b", payload: [2])
     )

@@ -7,7 +7,7 @@ import Testing
 /// Brokers of both versions of MQTT, and what they say by them.
 @Suite struct MQTTVersionTests {
   @Test(arguments: ["slow", "closing", "old5"])
-  func `A broker from before MQTT 5 is spoken to by MQTT 3.1.1, and the log says so`(behaviour: String) throws {
+  func `a broker from before MQTT 5 is spoken to by MQTT 3.1.1, and the log says so`(behaviour: String) throws {
     let server = try HostileBroker(behaviour)
     let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -20,7 +20,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that is silent to MQTT 5 gets MQTT 3.1.1, also after a lost connection`() throws {
+  @Test func `a broker that is silent to MQTT 5 gets MQTT 3.1.1, also after a lost connection`() throws {
     let server = try HostileBroker("silent5")
     let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -36,7 +36,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that ended one connection to MQTT 5 is spoken to by MQTT 5 again later`() throws {
+  @Test func `a broker that ended one connection to MQTT 5 is spoken to by MQTT 5 again later`() throws {
     let server = try HostileBroker("hiccup")
     var times = MQTTSender.Times()
     times.versionDelays = .milliseconds(500)...Duration.seconds(1)
@@ -53,7 +53,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that took MQTT 5, and is replaced by one that does not, is reached`() throws {
+  @Test func `a broker that took MQTT 5, and is replaced by one that does not, is reached`() throws {
     let server = try HostileBroker("replaced")
     let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
@@ -63,7 +63,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `By MQTT 3.1.1, a huge message of others does not reach memory, and events go out`() throws {
+  @Test func `by MQTT 3.1.1, a huge message of others does not reach memory, and events go out`() throws {
     let server = try HostileBroker("huge")
     _ = try MQTTSenderTests.peak()
     let before = try MQTTSenderTests.peak()
@@ -80,7 +80,7 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test func `A broker that says by MQTT 5 that another client has the name is told at once`() throws {
+  @Test func `a broker that says by MQTT 5 that another client has the name is told at once`() throws {
     let server = try HostileBroker("taken5")
     let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")

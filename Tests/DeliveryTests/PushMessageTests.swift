@@ -32,7 +32,7 @@ import Testing
     return try PrivateKey(pem: Array("-----BEGIN EC PRIVATE KEY-----\n\(text)\n-----END EC PRIVATE KEY-----\n".utf8))
   }
 
-  @Test func `A message is byte for byte that of RFC 8291`() throws {
+  @Test func `a message is byte for byte that of RFC 8291`() throws {
     let key = try Self.key(Example.senderKey)
     #expect(try Base64URL.text(key.publicPoint) == Example.sender)
     #expect(try Base64URL.text(key.sharedSecret(with: Self.bytes(Example.receiver))) == Example.shared)
@@ -67,7 +67,7 @@ import Testing
     #expect(lengths == [86 + 17, 86 + 17 + 512] && starts.count == 4)
   }
 
-  @Test func `A token has the header and the claims of RFC 8292, and Python verifies its signature and ours`() throws {
+  @Test func `a token has the header and the claims of RFC 8292, and Python verifies its signature and ours`() throws {
     let example =
       "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1"
       + "YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0"
@@ -98,14 +98,14 @@ import Testing
     }
   }
 
-  @Test func `A signature always has its 64 bytes`() throws {
+  @Test func `a signature always has its 64 bytes`() throws {
     let key = try PrivateKey()
     for number in 0..<2000 {
       #expect(try key.signature(of: Array("\(number)".utf8)).count == 64)
     }
   }
 
-  @Test func `A key that is kept is the same, and one on another curve is none`() throws {
+  @Test func `a key that is kept is the same, and one on another curve is none`() throws {
     let key = try VAPIDKey()
     let kept = try VAPIDKey(PrivateKey(pem: Array(key.pem.utf8)))
     #expect(kept.publicText == key.publicText && Base64URL.bytes(key.publicText)?.count == 65)
@@ -144,7 +144,7 @@ import Testing
     ("https://a/b", Example.receiver, "BTBZMqHH6r4Tts7J aSIgg", .secret),
     ("https://a/b", Example.receiver, "", .secret),
   ])
-  func `A subscription that is none is refused`(
+  func `a subscription that is none is refused`(
     endpoint: String, publicKey: String, secret: String, fault: PushSubscription.Fault
   ) {
     #expect(throws: fault) {

@@ -39,7 +39,7 @@ import Testing
     return try #require(history.record([.begin(condition, suppressed: 0)], isQuiet: isQuiet).first)
   }
 
-  @Test func `An alert arrives, encrypted and signed, with its title, camera, time and number, and nothing else`()
+  @Test func `an alert arrives, encrypted and signed, with its title, camera, time and number, and nothing else`()
     throws
   {
     let service = try PushService("201")
@@ -60,7 +60,7 @@ import Testing
     #expect(!"\(request.headers)".contains("crying") && !"\(request.headers)".contains("nursery"))
   }
 
-  @Test func `Alerts of one kind have one topic, which another browser's do not have`() throws {
+  @Test func `alerts of one kind have one topic, which another browser's do not have`() throws {
     let services = try [PushService("201"), PushService("201")]
     for service in services {
       let (outlet, history, _, _) = try Self.way(to: service)
@@ -73,7 +73,7 @@ import Testing
     #expect(Set(topics.joined()).count == 4)
   }
 
-  @Test func `Quiet hours, ends and alerts of long ago wake nobody, and an acknowledgement follows what was sent`()
+  @Test func `quiet hours, ends and alerts of long ago wake nobody, and an acknowledgement follows what was sent`()
     throws
   {
     let service = try PushService("201")
@@ -99,7 +99,7 @@ import Testing
     #expect(requests[0].headers["topic"] == requests[1].headers["topic"] && requests[1].headers["urgency"] == "normal")
   }
 
-  @Test func `The acknowledgement of an older alert takes no newer one's place`() throws {
+  @Test func `the acknowledgement of an older alert takes no newer one's place`() throws {
     let service = try PushService("201")
     let (outlet, history, _, _) = try Self.way(to: service)
     let older = try Self.begin(.crying, in: history)
@@ -112,7 +112,7 @@ import Testing
     #expect(outlet.wants(late))
   }
 
-  @Test func `A browser with another owner or another secret is another destination`() throws {
+  @Test func `a browser with another owner or another secret is another destination`() throws {
     let service = try PushService("201")
     let (outlet, history, _, key) = try Self.way(to: service)
     let host = try WebPush.Host(key: key, contact: nil, agent: "nightjar/test")
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test(arguments: ["404", "410"])
-  func `A subscription that the browser has ended is removed`(answer: String) throws {
+  func `a subscription that the browser has ended is removed`(answer: String) throws {
     let service = try PushService(answer)
     let (outlet, history, forgotten, _) = try Self.way(to: service)
     let outcome = outlet.deliver(try Self.begin(.noise, in: history), stop: try Interrupt())
@@ -147,14 +147,14 @@ import Testing
     ("302", .refused("it answers 302, and nightjar follows no redirect")), ("400", .refused("it answers 400")),
     ("403", .refused("it answers 403: set --web-push-contact, and look at the host's clock")),
   ])
-  func `Each answer of a push service has its meaning`(answer: String, outcome: DeliveryOutcome) throws {
+  func `each answer of a push service has its meaning`(answer: String, outcome: DeliveryOutcome) throws {
     let service = try PushService(answer)
     let (outlet, history, forgotten, _) = try Self.way(to: service)
     #expect(outlet.deliver(try Self.begin(.noise, in: history), stop: try Interrupt()) == outcome)
     #expect(try service.requests().map(\.path) == ["/push/0123456789abcdef"] && forgotten.queue.take().isEmpty)
   }
 
-  @Test func `A sender waits as long as it is told to, sends again, and says so once`() throws {
+  @Test func `a sender waits as long as it is told to, sends again, and says so once`() throws {
     let service = try PushService("429:2,503,201")
     let (outlet, history, _, _) = try Self.way(to: service)
     let reports = EventQueue<DeliveryReport>()
@@ -172,7 +172,7 @@ import Testing
     #expect(lines == ["\(outlet.name): it answers 429; nightjar tries again", "\(outlet.name) takes events again"])
   }
 
-  @Test func `A service without a trusted certificate, or with a private address, gets nothing`() throws {
+  @Test func `a service without a trusted certificate, or with a private address, gets nothing`() throws {
     let service = try PushService("201")
     for (trusts, allowsPrivate, words) in [(false, true, "not trusted"), (true, false, "is private")] {
       let (outlet, history, _, _) = try Self.way(to: service, trusts: trusts, allowsPrivate: allowsPrivate)
@@ -191,7 +191,7 @@ import Testing
     ("Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n\r\n", 0), ("X-Retry-After: 9\r\n\r\n", nil),
     ("Content-Length: 3\r\n\r\nRetry-After: 9\r\n", nil),
   ])
-  func `The time to wait is found in pieces of any size`(fields: String, seconds: Int?) throws {
+  func `the time to wait is found in pieces of any size`(fields: String, seconds: Int?) throws {
     let answer = Array(
       "HTTP/1.1 100 Continue\r\nRetry-After: 1\r\n\r\nHTTP/1.1 429 Too Many Requests\r\n\(fields)".utf8)
     for pieces in 1...answer.count {
@@ -203,7 +203,7 @@ import Testing
     }
   }
 
-  @Test func `A date to wait for is counted from now, and a head without an end is bounded`() throws {
+  @Test func `a date to wait for is counted from now, and a head without an end is bounded`() throws {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(identifier: "GMT")

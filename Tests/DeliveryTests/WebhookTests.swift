@@ -33,7 +33,7 @@ import Testing
     history.record([.begin(condition, suppressed: 0)], isQuiet: false)
   }
 
-  @Test func `An event arrives as JSON, and OpenSSL's program computes the same signature`() throws {
+  @Test func `an event arrives as JSON, and OpenSSL's program computes the same signature`() throws {
     let server = try WebhookServer("ok")
     let directory = try TemporaryDirectory()
     let file = try directory.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8, as: "key")
@@ -56,7 +56,7 @@ import Testing
     #expect(code.count == 44 && request.headers["webhook-signature"] == "v1,\(code)", "\(judged.error)")
   }
 
-  @Test func `The signature is that of the example of Standard Webhooks`() throws {
+  @Test func `the signature is that of the example of Standard Webhooks`() throws {
     // https://github.com/standard-webhooks/standard-webhooks, spec: the libraries' common test vector.
     let key = try #require(WebhookKey(text: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
     let signature = key.signature(
@@ -64,7 +64,7 @@ import Testing
     #expect(signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
   }
 
-  @Test func `A key that is short, or that others may read, is refused`() throws {
+  @Test func `a key that is short, or that others may read, is refused`() throws {
     #expect(WebhookKey(text: "short") == nil)
     #expect(WebhookKey(text: "whsec_AAAA") == nil)
     #expect(WebhookKey(text: "  sixteen bytes ok\n") != nil)
@@ -75,7 +75,7 @@ import Testing
     #expect(error?.path == file && error?.cause == .file(.exposed(mode: 0o644), limit: 1024))
   }
 
-  @Test func `An address of this host is refused unless it is allowed, by its number and by its name`() throws {
+  @Test func `an address of this host is refused unless it is allowed, by its number and by its name`() throws {
     let server = try WebhookServer("ok")
     for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f.1", "127.1"] {
       let outcome = try Self.deliver(Self.webhook(server.port, allowsPrivate: false, host: host))
@@ -89,7 +89,7 @@ import Testing
     #expect(try server.requests().isEmpty)
   }
 
-  @Test func `Two webhooks of one host have one name in the log, and each its own place after a reload`() throws {
+  @Test func `two webhooks of one host have one name in the log, and each its own place after a reload`() throws {
     let both = try ["a", "b"].map { path in
       let target = try #require(WebhookTarget("http://127.0.0.1/\(path)"))
       return try Webhook(target, key: nil, allowsPrivate: true, agent: "nightjar/test")
@@ -97,7 +97,7 @@ import Testing
     #expect(both[0].name == both[1].name && both[0].destination != both[1].destination)
   }
 
-  @Test func `A redirect is not followed, to a file or to this host`() throws {
+  @Test func `a redirect is not followed, to a file or to this host`() throws {
     let server = try WebhookServer("redirect")
     for _ in 0..<2 {
       guard case .refused(let reason) = try Self.deliver(Self.webhook(server.port)) else {
@@ -109,7 +109,7 @@ import Testing
     #expect(try server.requests().map(\.path) == ["/hook?room=1", "/hook?room=1"])
   }
 
-  @Test func `Of a body of a gigabyte the beginning is read`() throws {
+  @Test func `of a body of a gigabyte the beginning is read`() throws {
     let server = try WebhookServer("flood")
     #expect(try Self.deliver(Self.webhook(server.port)) == .delivered)
     let sent = server.directory.path("sent")
@@ -122,7 +122,7 @@ import Testing
   @Test(arguments: [
     ("silent", "does not answer"), ("garbage", "not HTTP"), ("drip", "does not begin within 16384 bytes"),
   ])
-  func `A server that accepts and answers nothing, or nonsense, costs its time and no more`(
+  func `a server that accepts and answers nothing, or nonsense, costs its time and no more`(
     behaviour: String, words: String
   ) throws {
     let server = try WebhookServer(behaviour)
@@ -144,7 +144,7 @@ import Testing
     init() throws { interrupt = try Interrupt() }
   }
 
-  @Test func `A program that ends does not wait for a server that is silent`() throws {
+  @Test func `a program that ends does not wait for a server that is silent`() throws {
     let server = try WebhookServer("silent")
     let (stop, webhook) = (try Stop(), try Self.webhook(server.port, patience: .seconds(600)))
     let call = try BlockingCall<DeliveryOutcome, Never>("webhook") {
@@ -156,7 +156,7 @@ import Testing
     #expect(outcome == .failed("nightjar ends"))
   }
 
-  @Test func `An event is sent again until it is taken, in order, and the log says so`() throws {
+  @Test func `an event is sent again until it is taken, in order, and the log says so`() throws {
     let server = try WebhookServer("503,500,200")
     let history = AlertHistory()
     let reports = EventQueue<DeliveryReport>()
@@ -180,7 +180,7 @@ import Testing
     #expect(eventually { sender.position == 2 })
   }
 
-  @Test func `Of more events than may wait the oldest are dropped, and the log says how many`() throws {
+  @Test func `of more events than may wait the oldest are dropped, and the log says how many`() throws {
     let history = AlertHistory()
     var waiting = WaitingEvents(history, after: 0)
     for _ in 0..<150 {
@@ -199,7 +199,7 @@ import Testing
     #expect(waiting.takeDropped() == 1999)
   }
 
-  @Test func `Another side that is encrypted needs a certificate that is trusted and has its name`() throws {
+  @Test func `another side that is encrypted needs a certificate that is trusted and has its name`() throws {
     let directory = try TemporaryDirectory()
     func make(_ name: String, _ subject: String) throws -> [String] {
       let paths = [directory.path("\(name).pem"), directory.path("\(name).key")]
@@ -240,7 +240,7 @@ import Testing
     "https://[::1", "https://[fe80::1%eth0]/", "https://a b/", "https://host/\u{E4}", "file:///etc/passwd", "",
     "https://host:80:90/", "https://host\r\nX: y/",
   ])
-  func `A URL that is none for a webhook is refused`(text: String) {
+  func `a URL that is none for a webhook is refused`(text: String) {
     #expect(WebhookTarget(text) == nil)
   }
 }

@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  @Test func `Movement and darkness are told, a reload ends what nobody looks for, and all survives kill -9`() throws {
+  @Test func `movement and darkness are told, a reload ends what nobody looks for, and all survives kill -9`() throws {
     let directory = try TemporaryDirectory()
     let clip = directory.path("dark.y4m")
     let made = try Subprocess.run(
@@ -87,7 +87,7 @@ import Testing
     try next.end()
   }
 
-  @Test func `An event goes to a webhook and to a command, and a reload changes both`() throws {
+  @Test func `an event goes to a webhook and to a command, and a reload changes both`() throws {
     let directory = try TemporaryDirectory()
     let (server, other) = (try WebhookServer("ok"), try WebhookServer("ok"))
     let key = try directory.write("0123456789abcdef0123456789abcdef".utf8, as: "key")

@@ -15,7 +15,7 @@ import Testing
   }()
 
   @Test(.enabled(if: isPossible, "needs user namespaces"))
-  func `An alert reaches the closed page, also after kill -9, and not once the user is gone`() throws {
+  func `an alert reaches the closed page, also after kill -9, and not once the user is gone`() throws {
     let directory = try TemporaryDirectory()
     let identity = try PushService.identity(for: "IP:\(Self.address)", in: directory)
     try FileManager.default.createDirectory(atPath: directory.path("got"), withIntermediateDirectories: true)

@@ -29,7 +29,7 @@ import Testing
     return reading
   }
 
-  @Test func `A camera that is well has no alert`() {
+  @Test func `a camera that is well has no alert`() {
     let well = Self.reading {
       ($0.sound, $0.thermalState, $0.failovers, $0.recoveries) = (.present, "fair", 2, 2)
       $0.viewers = [.init(name: "tv", heard: Self.start, fractionLost: 0.1), .init(name: "file", heard: nil)]
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: HealthStatus.State.allCases)
-  func `Every state of a camera is well, or an alert`(state: HealthStatus.State) {
+  func `every state of a camera is well, or an alert`(state: HealthStatus.State) {
     let expected: AlertKind? =
       switch state {
       case .streaming, .idle, .starting: nil
@@ -48,14 +48,14 @@ import Testing
     #expect(Self.alerts(Self.reading { $0.state = state }).map(\.subject.kind) == (expected.map { [$0] } ?? []))
   }
 
-  @Test func `A loss of two seconds is no alert`() {
+  @Test func `a loss of two seconds is no alert`() {
     let lost = Self.reading { $0.state = .disconnected }
     #expect(Self.alerts(lost, seconds: 3).isEmpty)
     let alerts = Self.alerts(lost, seconds: 4)
     #expect(alerts.map(\.since) == [Self.start] && alerts.first?.subject.camera == "nursery")
   }
 
-  @Test func `Sound, heat, encoder, viewers and disk have alerts of their own`() {
+  @Test func `sound, heat, encoder, viewers and disk have alerts of their own`() {
     func kinds(room: Int? = nil, error: CInt = 0, _ change: (inout CameraReading) -> Void) -> [AlertKind] {
       Self.alerts(Self.reading(change), room: room, error: error).map(\.subject.kind)
     }
@@ -72,7 +72,7 @@ import Testing
     #expect(kinds { $0.viewers = [.init(name: "phone", heard: Self.start, fractionLost: 0.6)] } == [.viewerLost])
   }
 
-  @Test func `What the detectors find is an alert at once, with its time and confidence`() {
+  @Test func `what the detectors find is an alert at once, with its time and confidence`() {
     var finding = SoundFinding()
     (finding.level, finding.background, finding.noise, finding.crying) = (-30, -52, 2.5, 4)
     finding.confidence = 0.8

@@ -85,7 +85,7 @@ import Testing
     func stored() throws -> Int { try PushSubscriptions(directory: directory.path("state")).list.count }
   }
 
-  @Test func `A browser is told of each alert once, until the password is another one`() throws {
+  @Test func `a browser is told of each alert once, until the password is another one`() throws {
     var scene = try Scene("201")
     scene.follow()
     // Nobody has subscribed yet.
@@ -115,7 +115,7 @@ import Testing
     #expect(scene.outputs.takeComplaint() == nil)
   }
 
-  @Test func `The user's end is the end of the browser`() throws {
+  @Test func `the user's end is the end of the browser`() throws {
     var scene = try Scene("201")
     let name = try scene.subscribe()
     let first = try scene.begin(.noise)
@@ -132,7 +132,7 @@ import Testing
     #expect(lines == ["\(name) is removed: its log-in is gone, or another one"])
   }
 
-  @Test func `Nobody is told while it is off or no page is served, and later of what comes then`() throws {
+  @Test func `nobody is told while it is off or no page is served, and later of what comes then`() throws {
     var scene = try Scene("201")
     try scene.subscribe()
     scene.settings.isOn = false
@@ -149,7 +149,7 @@ import Testing
     #expect(try scene.stored() == 1)
   }
 
-  @Test func `A browser that has ended its subscription is forgotten, and the log says so`() throws {
+  @Test func `a browser that has ended its subscription is forgotten, and the log says so`() throws {
     let scene = try Scene("410")
     let name = try scene.subscribe()
     try scene.begin(.noise)

@@ -41,17 +41,17 @@ import Testing
     ("web-push-contact", "anna@b@c", "write a mail address"), ("web-push-contact", "<anna@b>", "write a mail address"),
     ("quiet-hours", "22:00", "as in 22:00-06:30"), ("quiet-hours", "22:00-22:00", "two different local times"),
   ])
-  func `A setting that cannot be met is refused`(name: String, value: String, words: String) throws {
+  func `a setting that cannot be met is refused`(name: String, value: String, words: String) throws {
     let check = try Self.check("source = \"test\"\n\(name) = \"\(value)\"\n")
     #expect(check.status == 65 && check.error.contains("box.toml:2") && check.error.contains(words), "\(check.error)")
   }
 
   @Test(arguments: ["0,0,100", "0,0,101,20", "50,0,60,10", "0,0,0,10", "a,b,c,d", "0,0,100,20,3"])
-  func `A mask that is not within the picture is refused`(mask: String) {
+  func `a mask that is not within the picture is refused`(mask: String) {
     #expect(Self.faults("--movement=low", "--movement-mask=\(mask)") == [["movement-mask"]])
   }
 
-  @Test func `A key without a webhook is refused, and all settings of the ways out together are good`() throws {
+  @Test func `a key without a webhook is refused, and all settings of the ways out together are good`() throws {
     let without = Self.faults("--webhook-key=key", "--webhook-private")
     #expect(without == [["webhook-key", "webhook"], ["webhook-private", "webhook"]])
     let four = (1...4).map { "--webhook=http://\($0).example/" }
@@ -70,7 +70,7 @@ import Testing
     #expect(all.status == 0, "\(all.error)")
   }
 
-  @Test func `Alerts without pictures are warned about, where the camera's own H.264 is passed on`() throws {
+  @Test func `alerts without pictures are warned about, where the camera's own H.264 is passed on`() throws {
     let words = "camera front: its alerts have no pictures while its own H.264 is passed on"
     func error(_ encoder: String, _ more: String) throws -> String {
       let check = try Self.check(
@@ -100,7 +100,7 @@ import Testing
     #expect(try error("camera", broker + "\nmqtt-snapshots = \"60s\"").contains(words))
   }
 
-  @Test func `Settings of MQTT need a broker, its certificates TLS, and a plain connection is warned about`() throws {
+  @Test func `settings of MQTT need a broker, its certificates TLS, and a plain connection is warned about`() throws {
     let names = [("ca", "/dev/null"), ("login", "/dev/null"), ("prefix", "a"), ("discovery", "a"), ("snapshots", "5s")]
     #expect(
       Self.faults(of: names.map { "--mqtt-\($0)=\($1)" }) == names.map { name, _ in ["mqtt-\(name)", "mqtt"] })
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func `The files of MQTT are read strictly`() throws {
+  @Test func `the files of MQTT are read strictly`() throws {
     let directory = try TemporaryDirectory()
     let login = try directory.write("anna\nsecret\n".utf8, as: "login")
     let authority = try directory.write("no certificate".utf8, as: "ca.pem")
@@ -144,7 +144,7 @@ import Testing
       "\(empty.error)")
   }
 
-  @Test func `Masks without movement are refused, and all settings together are good`() throws {
+  @Test func `masks without movement are refused, and all settings together are good`() throws {
     let mask = #"movement-mask = ["0,0,100,20", "50.5,50,49.5,50"]"#
     #expect(Self.faults("--movement-mask=0,0,100,20") == [["movement-mask", "movement"]])
     let all = try Self.check(

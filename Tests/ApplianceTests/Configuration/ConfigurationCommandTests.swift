@@ -21,7 +21,7 @@ import Testing
     let command: Command
   }
 
-  @Test func `A file has every option of the command line, and no other`() throws {
+  @Test func `a file has every option of the command line, and no other`() throws {
     let dump = try Program().run(["stream", "--experimental-dump-help"])
     let arguments = try JSONDecoder().decode(Help.self, from: dump.output).command.arguments
     // Those of tests are hidden, and a file cannot name another.
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `No option's variable looks like another's, and those of other things like none`() throws {
+  @Test func `no option's variable looks like another's, and those of other things like none`() throws {
     let names = Set(OptionTable.stream.options.map(\.variable))
     #expect(names.count == OptionTable.stream.options.count)
     for name in [
@@ -89,7 +89,7 @@ import Testing
     #endif
   }
 
-  @Test func `Each paragraph of the example can be taken in, and all of them together`() throws {
+  @Test func `each paragraph of the example can be taken in, and all of them together`() throws {
     let example = try Program().run(["config", "example"])
     #expect(example.status == 0 && example.outputText.hasSuffix("\n"))
     let paragraphs = paragraphs(example.outputText)
@@ -111,7 +111,7 @@ import Testing
     #expect(paragraphs.count { $0.isInstead } == 4)
   }
 
-  @Test func `The example alone changes nothing, and the service's has a camera that is served`() throws {
+  @Test func `the example alone changes nothing, and the service's has a camera that is served`() throws {
     let example = try Program().run(["config", "example"]).outputText
     #expect(example.split(separator: "\n").allSatisfy { $0.hasPrefix("#") && $0.count <= 120 })
     let service = try Program().run(["config", "example", "--service"]).outputText
@@ -128,7 +128,7 @@ import Testing
 
   // MARK: - Precedence
 
-  @Test func `Values from file and environment are shown with their origin, as a file with the same values`() throws {
+  @Test func `values from file and environment are shown with their origin, as a file with the same values`() throws {
     let program = try Program(
       """
       rtsp = true
@@ -171,7 +171,7 @@ import Testing
     #expect(try program.run(["config", "check"]).status == 0)
   }
 
-  @Test func `A stream goes by its file, and by the command line before that`() throws {
+  @Test func `a stream goes by its file, and by the command line before that`() throws {
     let program = try Program(
       "source = \"test\"\nsize = \"320x240\"\nduration = \"500ms\"\nto = []\ncontrol = \"none\"\n")
     let report = program.directory.path("report.json")
@@ -190,7 +190,7 @@ import Testing
     #expect(other.status == 64 && mistake.hasSuffix("; the nearest is 98x98"), "\(other.error)")
   }
 
-  @Test func `The usual file is read where it is there`() throws {
+  @Test func `the usual file is read where it is there`() throws {
     let program = try Program("fps = true\n")
     try FileManager.default.createDirectory(
       atPath: program.directory.path("nightjar"), withIntermediateDirectories: true)
@@ -203,7 +203,7 @@ import Testing
     #expect(result.status == 65 && result.error.hasPrefix("nightjar: \(place)"), "\(result.error)")
   }
 
-  @Test func `A relative path causes a warning`() throws {
+  @Test func `a relative path causes a warning`() throws {
     let program = try Program("source = 'file:clip.y4m'\nusers = '/dev/null'\nsdp = 'x/c.sdp'\nrtsp = true\n")
     let result = try program.run(["config", "check"])
     #expect(result.status == 0, "\(result.error)")
@@ -213,7 +213,7 @@ import Testing
     #expect(result.error == lines.joined())
   }
 
-  @Test func `A server for others without users is told, as a stream would not start with it`() throws {
+  @Test func `a server for others without users is told, as a stream would not start with it`() throws {
     let program = try Program()
     let users = program.directory.path("users")
     try Data().write(to: URL(fileURLWithPath: users))
@@ -247,7 +247,7 @@ import Testing
     }
   }
 
-  @Test func `A users file that is named but missing is a mistake, and the message says how to make the file`() throws {
+  @Test func `a users file that is named but missing is a mistake, and the message says how to make the file`() throws {
     let program = try Program("rtsp = true\nhttps = true\nusers = '/nowhere/u s'\ntokens = '/nowhere/t'\n")
     let result = try program.run(["config", "check"])
     #expect(result.status == 66)
@@ -260,7 +260,7 @@ import Testing
     #expect(stream.status == 66 && stream.log.failures == [missing], "\(stream.error)")
   }
 
-  @Test func `A question is answered whatever the file says`() throws {
+  @Test func `a question is answered whatever the file says`() throws {
     let program = try Program("nonsense")
     for arguments in [
       ["stream", "--help"], ["stream", "-h"], ["--version"], ["config", "example"], ["help", "stream"],

@@ -10,7 +10,7 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
 }
 
 @Suite struct ConfigurationFileTests {
-  @Test func `Values become the words of the command line`() throws {
+  @Test func `values become the words of the command line`() throws {
     let file = try parse(
       """
       rtsp = true            # a comment
@@ -37,7 +37,7 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
     #expect(file.cameras.isEmpty)
   }
 
-  @Test func `Cameras have tables of their own`() throws {
+  @Test func `cameras have tables of their own`() throws {
     let file = try parse(
       "fps = 25\n[[camera]]\nname = \"a\"\nsource='x'\n\n[[ 'camera' ]] # second\nname = \"b\"\nfps = 50\n")
     #expect(file.settings.mapValues(\.words) == ["fps": ["--fps=25"]])
@@ -47,7 +47,7 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
     #expect(file.cameras[1].settings["fps"]?.origin == .file("f", line: 8))
   }
 
-  @Test func `A file with nothing in it says nothing`() throws {
+  @Test func `a file with nothing in it says nothing`() throws {
     for text in ["", "\n\n", "# only\r\n", "\u{FEFF}"] { #expect(try parse(text).settings.isEmpty) }
   }
 
@@ -101,7 +101,7 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
     ("\"a\u{1b}[2Jb\" = 5", 1, "invalid TOML: expected"),
     ("\u{202E} = 5", 1, "invalid TOML: expected"),
   ])
-  func `A mistake is told by line, key and mend, in one line`(text: String, line: Int, words: String) {
+  func `a mistake is told by line, key and mend, in one line`(text: String, line: Int, words: String) {
     let error = #expect(throws: ConfigurationError.self) { try parse(text) }
     let description = error?.description ?? ""
     #expect(description.hasPrefix("f:\(line): "), "\(description)")
@@ -110,7 +110,7 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
     #expect(error?.kind == .data)
   }
 
-  @Test func `Text that is not UTF-8, or too long, is refused`() {
+  @Test func `text that is not UTF-8, or too long, is refused`() {
     let error = #expect(throws: ConfigurationError.self) {
       try ConfigurationFile(parsing: Array("fps = 1\nusers = \"".utf8) + [0xFF, 0x22], path: "f", options: table)
     }
@@ -133,11 +133,11 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
   ]
 
   @Test(arguments: deep.indices)
-  func `Deep, endless and broken documents end in one line, not in a crash`(index: Int) {
+  func `deep, endless and broken documents end in one line, not in a crash`(index: Int) {
     #expect(throws: ConfigurationError.self) { try parse(Self.deep[index]) }
   }
 
-  @Test func `Files that cannot be read say why`() throws {
+  @Test func `files that cannot be read say why`() throws {
     let directory = try TemporaryDirectory()
     func kind(_ path: String) -> FailureKind? {
       do throws(ConfigurationError) {

@@ -48,7 +48,7 @@ import Testing
   ]
 
   @Test(arguments: severalMistakes.indices)
-  func `All mistakes are found at once, by file and line`(index: Int) throws {
+  func `all mistakes are found at once, by file and line`(index: Int) throws {
     let (text, lines) = Self.severalMistakes[index]
     let program = try Program(text)
     let result = try program.run(["config", "check"])
@@ -126,7 +126,7 @@ import Testing
   ]
 
   @Test(arguments: mistakes.indices)
-  func `A wrong value is told by file, line and key`(index: Int) throws {
+  func `a wrong value is told by file, line and key`(index: Int) throws {
     let (text, arguments, words) = Self.mistakes[index]
     let program = try Program(text)
     let result = try program.run(["stream", "--duration", "1s"] + arguments)
@@ -142,20 +142,20 @@ import Testing
     ("NIGHTJAR_WAIT", "2", "NIGHTJAR_WAIT: '2': write true"),
     ("NIGHTJAR_ALWAYS_ENCODE", "true", "NIGHTJAR_ALWAYS_ENCODE: always-encode is for rtsp"),
   ])
-  func `A wrong variable is told by its name`(name: String, value: String, words: String) throws {
+  func `a wrong variable is told by its name`(name: String, value: String, words: String) throws {
     let result = try Program("").run(["stream", "--source", "test", "--duration", "1s"], [name: value])
     #expect(result.status == 64 && result.error.hasPrefix("nightjar: \(words)"), "\(result.error)")
     #expect(result.error.split(separator: "\n").count == 1)
   }
 
   @Test(arguments: [(["--fps", "0"], "--fps"), (["--nonsense"], "--nonsense"), (["--config"], "--config")])
-  func `A mistake on the command line is reported as without a file`(arguments: [String], words: String) throws {
+  func `a mistake on the command line is reported as without a file`(arguments: [String], words: String) throws {
     let result = try Program("wait = true").run(["stream"] + arguments)
     let usages = result.error.split(separator: "\n").count { $0.hasPrefix("Usage: nightjar stream") }
     #expect(result.status == 64 && result.error.contains(words) && usages == 1, "\(result.error)")
   }
 
-  @Test func `A file that is missing, a directory, unreadable or no text is refused in one line`() throws {
+  @Test func `a file that is missing, a directory, unreadable or no text is refused in one line`() throws {
     let program = try Program("fps = 25")
     func expect(_ result: Subprocess.Result, _ status: Int32, _ words: String) {
       #expect(result.status == status && result.error.contains(words), "\(result.error)")
@@ -180,7 +180,7 @@ import Testing
       "may not read it")
   }
 
-  @Test func `An address behind an equals sign is taken wherever it stands`() throws {
+  @Test func `an address behind an equals sign is taken wherever it stands`() throws {
     let arguments = ["--source", "test", "--control", "none", "--rtsp=nowhere", "--duration", "1s"]
     let result = try Program("").run(["stream"] + arguments)
     let mend = "write ADDRESS:PORT, :PORT or ADDRESS, numeric, ports from 1 to 65535, as in 192.168.1.5:8554"

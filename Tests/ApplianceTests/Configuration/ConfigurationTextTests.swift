@@ -8,7 +8,7 @@ import Testing
     return edited.text
   }
 
-  @Test func `An option is set where it stands, else where a comment shows it, else above the tables`() {
+  @Test func `an option is set where it stands, else where a comment shows it, else above the tables`() {
     #expect(Self.set([("https", "true")], in: "https = false # now\n") == "https = true\n")
     #expect(Self.set([("https", "true")], in: "  https=false\n#https = 1\n") == "https = true\n#https = 1\n")
     #expect(Self.set([("https", "true")], in: "# The page.\n#https = true\n") == "# The page.\nhttps = true\n")
@@ -22,7 +22,7 @@ import Testing
     #expect(Self.set([("https", "true")], in: "[[camera]]\n") == "https = true\n[[camera]]\n")
   }
 
-  @Test func `An option of the camera is set in the first table`() {
+  @Test func `an option of the camera is set in the first table`() {
     var text = ConfigurationText("rtsp = true\n[[camera]]\nname = 'a'\n\n[[camera]]\nsource = 'x'\n")
     text.setOfFirstCamera("source", to: "'y'")
     #expect(text.text == "rtsp = true\n[[camera]]\nname = 'a'\nsource = 'y'\n\n[[camera]]\nsource = 'x'\n")
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `The example stays a file without a mistake`(forService: Bool) throws {
+  func `the example stays a file without a mistake`(forService: Bool) throws {
     var text = ConfigurationText(ExampleConfiguration.text(forService: forService))
     for option in ["rtsp", "https", "announce"] { text.set(option, to: "true") }
     text.setOfFirstCamera("source", to: #""/dev/v4l/by-id/usb-046d_HD_Pro_Webcam-video-index0""#)

@@ -15,7 +15,7 @@ import Testing
     return components.joined(separator: "/")
   }
 
-  @Test func `Every link within the documents leads to a file and a heading that there are`() throws {
+  @Test func `every link within the documents leads to a file and a heading that there are`() throws {
     let documents = try MarkdownDocument.all()
     let byName = Dictionary(uniqueKeysWithValues: documents.map { ($0.name, $0) })
     var count = 0
@@ -38,7 +38,7 @@ import Testing
     #expect(count > 20)
   }
 
-  @Test func `The README leads to every document`() throws {
+  @Test func `the README leads to every document`() throws {
     let documents = try MarkdownDocument.all()
     let readme = try #require(documents.first { $0.name == "README.md" }).lines.joined(separator: "\n")
     for document in documents where document.name.hasPrefix("docs/") {
@@ -48,7 +48,7 @@ import Testing
 
   // MARK: - Configuration
 
-  @Test func `Every configuration in the documents is one`() throws {
+  @Test func `every configuration in the documents is one`() throws {
     let directory = try TemporaryDirectory()
     let file = directory.path("nightjar.toml")
     var count = 0
@@ -150,7 +150,7 @@ import Testing
     return try JSONDecoder().decode(Help.self, from: dump.output).command
   }
 
-  @Test func `Every command of the documents has the options that they give it`() throws {
+  @Test func `every command of the documents has the options that they give it`() throws {
     let root = try help()
     var count = 0
     for document in try MarkdownDocument.all() where document.name != "CHANGELOG.md" {
@@ -173,7 +173,7 @@ import Testing
     ("nightjar doctor -- --source test --no-such", false), ("journalctl -u nightjar -p warning", true),
     ("sudo -u nightjar nightjar user ad anna", false), ("nightjar strem --rtsp", false),
   ])
-  func `A command that is none is found`(text: String, isRight: Bool) throws {
+  func `a command that is none is found`(text: String, isRight: Bool) throws {
     let root = try help()
     #expect(commands(in: text).allSatisfy { fault(of: $0, in: root) == nil } == isRight)
   }
@@ -191,7 +191,7 @@ import Testing
     return text.replacing(/"\s*\n\s*\+ "/, with: "").replacing("\\\"", with: "\"")
   }
 
-  @Test func `What the documents have the program say stands in its sources`() throws {
+  @Test func `what the documents have the program say stands in its sources`() throws {
     let sources = try sources()
     var count = 0
     for document in try MarkdownDocument.all() {

@@ -14,7 +14,7 @@ import Testing
       .cameras.map { $0.settings.mapValues(\.words) }
   }
 
-  @Test func `The command line goes before the environment, and that before the file`() throws {
+  @Test func `the command line goes before the environment, and that before the file`() throws {
     let text = "fps = 10\nslices = 2\nwait = true\nto = [\"a\", \"b\"]"
     #expect(
       try merge(text) == [
@@ -34,7 +34,7 @@ import Testing
     #expect(try merge(nil, ["NIGHTJAR_RTSP": "8555"]) == [["rtsp": ["--rtsp=8555"]]])
   }
 
-  @Test func `A camera's table goes before what stands above it`() throws {
+  @Test func `a camera's table goes before what stands above it`() throws {
     let text = """
       fps = 10
       rtsp = true
@@ -61,7 +61,7 @@ import Testing
     ("source = \"a\"\n[[camera]]\n[[camera]]", [:], [], "f:1: source: it cannot be the same for 2", .data),
     ("source = \"a\"\n[[camera]]\nsource = \"b\"", [:], [], "f:1: source: each [[camera]] has its own", .data),
   ])
-  func `Two cameras are not given what only one can have`(
+  func `two cameras are not given what only one can have`(
     text: String, environment: [String: String], arguments: [String], words: String, kind: FailureKind
   ) {
     let error = #expect(throws: ConfigurationError.self) { try merge(text, environment, arguments) }
@@ -69,18 +69,18 @@ import Testing
     #expect(error?.kind == kind)
   }
 
-  @Test func `A single camera table takes options from above it, and the command line overrides it`() throws {
+  @Test func `a single camera table takes options from above it, and the command line overrides it`() throws {
     #expect(try merge("source = \"a\"\n[[camera]]\nfps = 1") == [["source": ["--source=a"], "fps": ["--fps=1"]]])
     #expect(try merge("[[camera]]\nsource = \"a\"", [:], ["--source", "b"]) == [[:]])
   }
 
-  @Test func `What the command line goes before is known`() throws {
+  @Test func `what the command line goes before is known`() throws {
     let merged = try ConfigurationMerge(
       file: parse("slices = 5\n[[camera]]\nfps = 1\n"), environment: [:], given: ["fps", "wait"], options: table)
     #expect(merged.overridden.map { "\($0.origin): \($0.option.name)" } == ["f:3: fps"])
   }
 
-  @Test func `A variable that is nearly an option's is told`() throws {
+  @Test func `a variable that is nearly an option's is told`() throws {
     let settings = try EnvironmentSettings(
       [
         "NIGHTJAR_KEYFRAME_INTERVALL": "1", "NIGHTJAR_SOURC": "x", "NIGHTJAR_RENDER_NODE": "x", "NIGHTJAR_RIG": "1",
@@ -96,12 +96,12 @@ import Testing
   }
 
   @Test(arguments: [("NIGHTJAR_WAIT", "maybe"), ("NIGHTJAR_USERS", "a\nb")])
-  func `A variable that makes no sense is refused by its name`(name: String, text: String) {
+  func `a variable that makes no sense is refused by its name`(name: String, text: String) {
     let error = #expect(throws: ConfigurationError.self) { try EnvironmentSettings([name: text], options: table) }
     #expect(error?.description.hasPrefix("\(name): ") == true && error?.kind == .usage)
   }
 
-  @Test func `The file is named in either spelling, and the last one counts`() {
+  @Test func `the file is named in either spelling, and the last one counts`() {
     for (words, path) in [
       (["--config", "a"], "a"), (["--config=b", "--wait"], "b"), (["--config", "a", "--config=c"], "c"),
       (["--config", "--wait"], nil), (["--", "--config", "a"], nil), (["--config="], ""),
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func `A negative number is a value, and any other word with a dash is none`() {
+  @Test func `a negative number is a value, and any other word with a dash is none`() {
     let options = OptionTable.commandLine
     for (words, text) in [
       (["--audio-gain", "-6"], "-6"), (["--audio-gain", "-.5"], "-.5"), (["--audio-gain=-6"], "-6"),
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func `A setting is written as it was read`() throws {
+  @Test func `a setting is written as it was read`() throws {
     let text = """
       rtsp = true
       users = "/a \\"b\\" \\\\c"

@@ -24,7 +24,7 @@ let table = OptionTable([
     ("same", "same", 0),
     ("wiat", "wait", 1), ("Saturday", "Sunday", 3),
   ])
-  func `Edit distance counts letters put in, left out, exchanged and swapped`(
+  func `edit distance counts letters put in, left out, exchanged and swapped`(
     left: String, right: String, expected: Int
   ) {
     #expect(EditDistance.between(Array(left.utf8), Array(right.utf8)) == expected)
@@ -36,11 +36,11 @@ let table = OptionTable([
     ("user", "users"),
     ("loadadaptation", "load-adaptation"), ("slice", "slices"),
   ])
-  func `The nearest option is the one that was meant`(written: String, meant: String) throws {
+  func `the nearest option is the one that was meant`(written: String, meant: String) throws {
     #expect(try #require(table.nearest(to: written)).option.name == meant)
   }
 
-  @Test func `A variable is named after its option`() throws {
+  @Test func `a variable is named after its option`() throws {
     #expect(try #require(table["keyframe-interval"]).variable == "NIGHTJAR_KEYFRAME_INTERVAL")
   }
 }

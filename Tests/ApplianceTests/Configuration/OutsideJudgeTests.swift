@@ -172,7 +172,7 @@ import Testing
     return others.count == entries.count && others.sorted() == texts.sorted()
   }
 
-  @Test func `Ten thousand malformed files end in one line each`() {
+  @Test func `ten thousand malformed files end in one line each`() {
     for bytes in Self.mutations(of: Self.seeds, count: 10_000, seed: 10) {
       do throws(ConfigurationError) {
         let file = try ConfigurationFile(parsing: bytes, path: "f", options: table)

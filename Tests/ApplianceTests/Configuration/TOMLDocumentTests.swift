@@ -32,7 +32,7 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
 /// All cases of toml-test for TOML 1.0.0, and what they do not ask.
 @Suite struct TOMLDocumentTests {
   @Test(arguments: try TOMLCase.all("valid/"))
-  func `What is TOML has the values that toml-test says`(valid: TOMLCase) throws {
+  func `what is TOML has the values that toml-test says`(valid: TOMLCase) throws {
     let document = TOMLDocument(valid.toml)
     #expect(document.mistakes.isEmpty)
     let values = try #require(valid.values)
@@ -40,13 +40,13 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
   }
 
   @Test(arguments: try TOMLCase.all("invalid/"))
-  func `Invalid TOML is refused with its line`(invalid: TOMLCase) throws {
+  func `invalid TOML is refused with its line`(invalid: TOMLCase) throws {
     let mistake = try #require(TOMLDocument(invalid.toml).mistakes.first)
     let lines = invalid.toml.count { $0 == 0x0A } + 1
     #expect((1...lines).contains(mistake.line) && !mistake.reason.isEmpty, "\(mistake)")
   }
 
-  @Test func `No case is missing`() throws {
+  @Test func `no case is missing`() throws {
     #expect(try TOMLCase.all("valid/").count == 210 && TOMLCase.all("invalid/").count == 499)
   }
 
@@ -91,7 +91,7 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
 
   // MARK: - Lines, mistakes, limits
 
-  @Test func `Each key and each header has its line`() {
+  @Test func `each key and each header has its line`() {
     let document = TOMLDocument(Array("a = 1\r\nb.c = [\n1,\n]\n\"d\" = '''\n\n'''\n[e]\nf = 1\n[[g.h]]\n".utf8))
     #expect(document.root.entries.map(\.key) == ["a", "b", "d", "e", "g"])
     #expect(document.root.entries.map(\.line) == [1, 2, 5, 8, 10])
@@ -99,7 +99,7 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
     #expect(document.sections[0].table.entries.map(\.line) == [9])
   }
 
-  @Test func `Behind each mistake the next statement is read`() {
+  @Test func `behind each mistake the next statement is read`() {
     let text = """
       a = [
         1
@@ -134,7 +134,7 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
   }
 
   @Test(arguments: [63, 64, 65])
-  func `Tables and arrays are nested 64 deep at most`(depth: Int) {
+  func `tables and arrays are nested 64 deep at most`(depth: Int) {
     func text(_ part: String, _ count: Int) -> String { String(repeating: part, count: count) }
     for toml in [
       "a" + text(".a", depth - 1) + " = 1", "[a" + text(".a", depth - 1) + "]",
@@ -146,7 +146,7 @@ struct TOMLCase: CustomTestStringConvertible, @unchecked Sendable {
     }
   }
 
-  @Test func `Letters that only look the same are different keys`() {
+  @Test func `letters that only look the same are different keys`() {
     let document = TOMLDocument(Array("'\u{E9}' = 1\n'e\u{301}' = 2".utf8))
     #expect(document.mistakes.isEmpty && document.root.entries.count == 2)
   }

@@ -73,7 +73,7 @@ import Testing
     ("brigthness", "brightness" as String?), ("Gain", "gain"), ("brightness", nil), ("foo", nil), ("gian", "gain"),
     ("white_balance_auto", "white_balance_automatic"),
   ])
-  func `A name is told that was probably meant, and no other`(name: String, meant: String?) {
+  func `a name is told that was probably meant, and no other`(name: String, meant: String?) {
     let names = ["volume", "gain", "white_balance_automatic"] + (meant == "brightness" ? ["brightness"] : [])
     let error = CameraControlError.unknown(name: name, among: names)
     #expect(error == .unknown(name: name, nearest: meant))

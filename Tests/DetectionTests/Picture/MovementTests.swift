@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(arguments: MovementSensitivity.allCases)
-  func `A still room does not move, whatever the camera's noise`(sensitivity: MovementSensitivity) {
+  func `a still room does not move, whatever the camera's noise`(sensitivity: MovementSensitivity) {
     for noise in [0, 3, 8] as [Double] {
       let room = Room()
       room.noise = noise
@@ -82,7 +82,7 @@ import Testing
   @Test(arguments: [
     PictureSize(width: 1280, height: 720), PictureSize(width: 320, height: 240), PictureSize(width: 640, height: 480),
   ])
-  func `A child that moves is seen within a second`(size: PictureSize) {
+  func `a child that moves is seen within a second`(size: PictureSize) {
     let room = Room(width: size.width, height: size.height)
     let found = Self.movements(seconds: 12, room: room) { room, time in
       let step = Int(max(0, time - 5) * Double(size.width) / 40)
@@ -91,7 +91,7 @@ import Testing
     #expect(found.count == 1 && found.first.map { (5...6.2).contains($0) } == true, "\(found)")
   }
 
-  @Test func `A lamp and the camera's exposure are no movement`() {
+  @Test func `a lamp and the camera's exposure are no movement`() {
     let found = Self.movements(seconds: 30) { room, time in
       // On at 6, off at 12, dusk from 16 on.
       room.brightness = time >= 6 && time < 12 ? 0.5 : time >= 16 ? -0.03 * (time - 16) : 0
@@ -99,7 +99,7 @@ import Testing
     #expect(found == [], "\(found)")
   }
 
-  @Test func `What has moved and lies still is no movement any more`() {
+  @Test func `what has moved and lies still is no movement any more`() {
     var wasSeen = false
     var grid = LumaGrid()
     var detector = MovementDetector(.init())
@@ -115,7 +115,7 @@ import Testing
     #expect(wasSeen && since == nil)
   }
 
-  @Test func `A masked part of the picture does not count`() throws {
+  @Test func `a masked part of the picture does not count`() throws {
     let mask = try #require(MovementMask(x: 0, y: 0, width: 1, height: 0.5))
     func move(_ top: Int) -> (Room, Double) -> Void {
       { room, time in if time >= 5 { room.child = (300 + Int(time * 40), top, 150, 100, 200) } }
@@ -126,7 +126,7 @@ import Testing
       MovementMask(x: 0.5, y: 0, width: 0.6, height: 1) == nil && MovementMask(x: 0, y: 0, width: 0, height: 1) == nil)
   }
 
-  @Test func `A covered lens is dark, and a room at night is not`() {
+  @Test func `a covered lens is dark, and a room at night is not`() {
     var grid = LumaGrid()
     let room = Room()
     room.brightness = -0.85
@@ -140,7 +140,7 @@ import Testing
   }
 
   /// The cost of a picture, printed; the limit is ten times as wide as the goal.
-  @Test func `A picture of 1080p costs less than a millisecond`() {
+  @Test func `a picture of 1080p costs less than a millisecond`() {
     let room = Room(width: 1920, height: 1080)
     let planes = room.planes()
     var grid = LumaGrid()

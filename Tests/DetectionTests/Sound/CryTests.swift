@@ -42,7 +42,7 @@ import Testing
     return Recording(samples)
   }
 
-  @Test func `Cries ten decibels above the background are found`() {
+  @Test func `cries ten decibels above the background are found`() {
     let seeds: UInt64 = Self.isLong ? 50 : 3
     var table = "| background | dB above it | found | of | after |\n|---|---|---|---|---|\n"
     var (found, all) = (0, 0)
@@ -67,7 +67,7 @@ import Testing
     #expect(Double(found) >= 0.95 * Double(all), "\(found) of \(all)")
   }
 
-  @Test func `Cries are found beside speech and music that are softer`() throws {
+  @Test func `cries are found beside speech and music that are softer`() throws {
     let directory = try TemporaryDirectory()
     let others: [(String, any SoundGenerator)] = [
       ("speech", try Self.speech(Self.voices[1], in: directory)), ("piano", Music(.piano, seed: 3)),
@@ -88,7 +88,7 @@ import Testing
   }
 
   /// A quarter of an hour each time, and eight hours in the long check.
-  @Test func `Fans, rain, speech and music are no crying`() throws {
+  @Test func `fans, rain, speech and music are no crying`() throws {
     let directory = try TemporaryDirectory()
     let hours = Self.isLong ? 8.0 : 0.25
     var sounds: [(name: String, sound: any SoundGenerator)] = Self.backgrounds.map { ($0.name, $0.make(77)) }

@@ -36,13 +36,13 @@ import Testing
     (NoiseSensitivity.low, Float(17), Float(23)), (.medium, 11, 17), (.high, 5.5, 11),
     (NoiseSensitivity(decibels: 30), 27, 33),
   ])
-  func `Noise begins at the decibels of the sensitivity`(sensitivity: NoiseSensitivity, below: Float, above: Float) {
+  func `noise begins at the decibels of the sensitivity`(sensitivity: NoiseSensitivity, below: Float, above: Float) {
     let source = Bursts(on: 2, period: 4)
     #expect(Self.noise(source, below, sensitivity).isEmpty)
     #expect(!Self.noise(source, above, sensitivity).isEmpty)
   }
 
-  @Test func `A click is no noise, and half a second is`() {
+  @Test func `a click is no noise, and half a second is`() {
     #expect(Self.noise(Bursts(on: 0.1, period: 1), 25).isEmpty)
     let found = Self.noise(Bursts(on: 0.5, period: 10), 25)
     #expect(found.count == 2)
@@ -50,7 +50,7 @@ import Testing
     #expect(found.first.map { $0 < 1 } == true, "\(found)")
   }
 
-  @Test func `A fan that is switched on becomes the background`() {
+  @Test func `a fan that is switched on becomes the background`() {
     let fan = Fan(seed: 4)
     let settings = SoundDetector.Settings(detectsCrying: false)
     let result = SoundScene(background: RoomNoise(seed: 1), source: fan, decibels: 25, detector: settings)
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2] as [UInt64])
-  func `A fan, rain and white noise alone are no noise`(seed: UInt64) {
+  func `a fan, rain and white noise alone are no noise`(seed: UInt64) {
     let settings = SoundDetector.Settings(detectsCrying: false)
     for background in [Fan(seed: seed), RoomNoise(seed: seed, cutoff: nil)] as [any SoundGenerator] {
       let result = SoundScene(background: background, detector: settings).run(seconds: 60)
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func `Speech through a door is no noise at the default, and speech in the room is`() throws {
+  @Test func `speech through a door is no noise at the default, and speech in the room is`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("speech.raw")
     // A door takes 25 dB, and more of the high sounds.
@@ -94,7 +94,7 @@ import Testing
     #expect(found(far).isEmpty)
   }
 
-  @Test func `Both channels count, and digital silence is no noise`() {
+  @Test func `both channels count, and digital silence is no noise`() {
     var detector = SoundDetector(channels: 2, .init())
     let frame = UnsafeMutableBufferPointer<Int16>.allocate(capacity: 1920)
     defer { frame.deallocate() }
@@ -110,7 +110,7 @@ import Testing
   }
 
   /// The cost of both detectors, printed; the limit is ten times as wide as the goal.
-  @Test func `A second of sound costs little`() {
+  @Test func `a second of sound costs little`() {
     var detector = SoundDetector(channels: 1, .init())
     let frame = UnsafeMutableBufferPointer<Int16>.allocate(capacity: 960)
     defer { frame.deallocate() }

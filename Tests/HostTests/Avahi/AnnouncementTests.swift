@@ -11,7 +11,7 @@ struct AnnouncementTests {
 
   private func seen(_ type: String = "_rtsp._tcp") throws -> [Seen] { try Seen.services(type, from: .boxb, hosts) }
 
-  @Test func `A stream is there for others with port and path, until it ends`() throws {
+  @Test func `a stream is there for others with port and path, until it ends`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let listening = try hosts.start(["avahi-browse", "-p", "_rtsp._tcp"], on: .boxb)
     let program = try AnnouncedProgram(
@@ -50,7 +50,7 @@ struct AnnouncementTests {
     #expect(eventually(within: 50) { listening.outputSoFar.contains("\n-;") })
   }
 
-  @Test func `Others find it by nightjar discover, and play it from there`() throws {
+  @Test func `others find it by nightjar discover, and play it from there`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let program = try AnnouncedProgram(AnnouncedProgram.small + ["--rtsp", "--announce"], on: hosts)
     #expect(try eventually(within: 100) { try seen().count >= 2 }, "\(program.log)")
@@ -79,7 +79,7 @@ struct AnnouncementTests {
     _ = try program.end()
   }
 
-  @Test func `A reload changes what is announced, and not the stream`() throws {
+  @Test func `a reload changes what is announced, and not the stream`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let file = hosts.directory.path("nightjar.toml")
     func configure(_ box: String, _ cameras: [(name: String, more: String)]) throws {
@@ -117,7 +117,7 @@ struct AnnouncementTests {
     _ = try program.end()
   }
 
-  @Test func `Without users there is nothing to announce, and once there are there is`() throws {
+  @Test func `without users there is nothing to announce, and once there are there is`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     try Data().write(to: URL(fileURLWithPath: hosts.directory.path("none")))
     let file = hosts.directory.path("nightjar.toml")
@@ -136,7 +136,7 @@ struct AnnouncementTests {
     _ = try program.end()
   }
 
-  @Test func `It is announced where it listens, and nowhere else`() throws {
+  @Test func `it is announced where it listens, and nowhere else`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let program = try AnnouncedProgram(
       AnnouncedProgram.small + ["--rtsp", "10.77.0.1:8554", "--rtsps", "[fd77::1]:8322", "--announce"], on: hosts)
@@ -156,7 +156,7 @@ struct AnnouncementTests {
     _ = try program.end()
   }
 
-  @Test func `With required encryption, only the encrypted URL is announced`() throws {
+  @Test func `with required encryption, only the encrypted URL is announced`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let program = try AnnouncedProgram(
       AnnouncedProgram.small + ["--rtsp", "--rtsps", "--require-encryption", "--announce"], on: hosts)

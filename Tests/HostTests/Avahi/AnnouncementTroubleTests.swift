@@ -47,7 +47,7 @@ struct AnnouncementTroubleTests {
     #expect(end.status == 0 && end.error.contains("frames"), "\(end.error)")
   }
 
-  @Test func `An Avahi that hangs holds up neither the stream nor its end`() throws {
+  @Test func `an Avahi that hangs holds up neither the stream nor its end`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     hosts.signalAvahi(on: .boxa, SIGSTOP)
     let program = try AnnouncedProgram(AnnouncedProgram.small + ["--rtsp", "--announce"], on: hosts)
@@ -62,7 +62,7 @@ struct AnnouncementTroubleTests {
     #expect(try eventually(within: 100) { try seen().isEmpty })
   }
 
-  @Test func `A name that another machine has is left to it, in one line`() throws {
+  @Test func `a name that another machine has is left to it, in one line`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let other = try hosts.start(["avahi-publish", "-s", "Front door", "_rtsp._tcp", "9999", "path=/other"], on: .boxb)
     #expect(eventually(within: 60) { (other.errorSoFar + other.outputSoFar).contains("Established") })
@@ -78,7 +78,7 @@ struct AnnouncementTroubleTests {
     _ = try program.end()
   }
 
-  @Test func `A name that this machine has already gives way too, and so do two cameras of one name`() throws {
+  @Test func `a name that this machine has already gives way too, and so do two cameras of one name`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let other = try hosts.start(["avahi-publish", "-s", "Door", "_rtsp._tcp", "9999"], on: .boxa)
     #expect(eventually(within: 60) { (other.errorSoFar + other.outputSoFar).contains("Established") })
@@ -105,7 +105,7 @@ struct AnnouncementTroubleTests {
     _ = try program.end()
   }
 
-  @Test func `Another name of the machine is another name of its streams`() throws {
+  @Test func `another name of the machine is another name of its streams`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let program = try AnnouncedProgram(AnnouncedProgram.small + ["--rtsp", "--announce"], on: hosts)
     #expect(try eventually(within: 100) { try !seen().isEmpty }, "\(program.log)")
@@ -114,7 +114,7 @@ struct AnnouncementTroubleTests {
     _ = try program.end()
   }
 
-  @Test func `A refusal by Avahi is reported once, with the reason, and tried again less and less often`() throws {
+  @Test func `a refusal by Avahi is reported once, with the reason, and tried again less and less often`() throws {
     let path = hosts.directory.path("boxa.conf")
     let configuration = try String(contentsOfFile: path, encoding: .utf8)
     let forbidding = configuration.replacing("[publish]\n", with: "[publish]\ndisable-user-service-publishing=yes\n")
@@ -147,7 +147,7 @@ struct AnnouncementTroubleTests {
     _ = try program.end()
   }
 
-  @Test func `A camera that fails to open, slowly, does not come and go in the list`() throws {
+  @Test func `a camera that fails to open, slowly, does not come and go in the list`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     // What is opened, and is no clip some seconds later. The program sees the end of a pipe only while nobody has opened
     // it again.

@@ -20,7 +20,7 @@ struct DiscoverCommandTests {
       eventually(within: 60) { (other.errorSoFar + other.outputSoFar).contains("Established") }, "\(other.errorSoFar)")
   }
 
-  @Test func `Without Avahi, or without a bus, it says what starts it`() throws {
+  @Test func `without Avahi, or without a bus, it says what starts it`() throws {
     let without = try discover()
     #expect(without.status == 69 && without.output.isEmpty)
     #expect(
@@ -42,7 +42,7 @@ struct DiscoverCommandTests {
     #expect(try discover(["--seconds", "61"]).status == 64)
   }
 
-  @Test func `Names and texts of others neither steer the terminal nor the shell`() throws {
+  @Test func `names and texts of others neither steer the terminal nor the shell`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let name = "\u{1B}]0;owned\u{7}\u{202E}'\"; `touch pwned`"
     try publish([
@@ -94,7 +94,7 @@ struct DiscoverCommandTests {
     #expect(addresses.contains { $0["address"] as? String == "10.77.0.2" && $0["interface"] as? String == "veth-a" })
   }
 
-  @Test func `An address of the link alone comes with its interface, and a player takes it so`() throws {
+  @Test func `an address of the link alone comes with its interface, and a player takes it so`() throws {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     // No other address is left to boxb.
     for address in ["10.77.0.2/24", "fd77::2/64"] {
@@ -123,7 +123,7 @@ struct DiscoverCommandTests {
     _ = try program.end()
   }
 
-  @Test func `More announcements than it looks at are told, and do no harm`() throws {
+  @Test func `more announcements than it looks at are told, and do no harm`() throws {
     // Avahi's own services, each heard by IPv4 and by IPv6.
     let folder = hosts.directory.url.appendingPathComponent("services")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -145,7 +145,7 @@ struct DiscoverCommandTests {
     #expect(list?.status == 0)
   }
 
-  @Test func `The doctor says whether streams can be announced, and what starts Avahi`() throws {
+  @Test func `the doctor says whether streams can be announced, and what starts Avahi`() throws {
     try AnnouncedProgram.addUser(on: hosts)
     let socket = hosts.directory.path("control.sock")
     let options =

@@ -36,7 +36,7 @@ struct HostileNetworkTests {
     return (streams, text)
   }
 
-  @Test func `A TXT record is read as RFC 6763 has it, and no more of it`() throws {
+  @Test func `a TXT record is read as RFC 6763 has it, and no more of it`() throws {
     let records: [(name: String, txt: [[UInt8]], path: String)] = [
       ("forty strings", (0..<40).map { Array("k\($0)=v".utf8) } + [Array("path=/last".utf8)], "/last"),
       ("1300 bytes", (0..<5).map { Array("l\($0)=".utf8) + [UInt8](repeating: 0x78, count: 252) }, "/"),
@@ -64,7 +64,7 @@ struct HostileNetworkTests {
     #expect((forty?["txt"] as? [String])?.prefix(2) == ["k0=v", "k1=v"] && (forty?["txt"] as? [String])?.count == 41)
   }
 
-  @Test func `A name of any bytes is one line, and fit for a terminal`() throws {
+  @Test func `a name of any bytes is one line, and fit for a terminal`() throws {
     let names = [
       "a.b\\c.d\\046e\\.f\\\\g", "\u{1B}]0;owned\u{7}\u{1B}[2J\r\nfake line", String(repeating: "x", count: 63),
       String(repeating: "\\", count: 63), String(repeating: ".", count: 63), String(repeating: "\u{1}", count: 63),
@@ -88,7 +88,7 @@ struct HostileNetworkTests {
     #expect(text.contains(#"\u{1B}]0;owned\u{7}\u{1B}[2J\u{D}\u{A}fake line  (other.local)"#))
   }
 
-  @Test func `What is of another type is not in the list`() throws {
+  @Test func `what is of another type is not in the list`() throws {
     let strange = [
       Service(labels: ["just"], type: "_tcp"), Service(labels: [], type: "_tcp"),
       Service(labels: [], type: "_rtsp._tcp"),
@@ -102,7 +102,7 @@ struct HostileNetworkTests {
     #expect(text.split(separator: "\n").count == 5, "\(text)")
   }
 
-  @Test func `Names that come and go without an end are looked up no more than so often`() throws {
+  @Test func `names that come and go without an end are looked up no more than so often`() throws {
     let flood = (0..<3000).map { Service("flood \($0)") }
     let responder = try MulticastDNSResponder(flood, generation: 100, on: hosts)
     let calls = try hosts.start(

@@ -16,14 +16,14 @@ import Testing
     (["=/x", "PATH=/y", "path=/z"], "/y"),
     (["pathe=/x", "pat=/y"], "/"),
   ])
-  func `A path is what a URL may have, whatever was announced`(text: [String], path: String) {
+  func `a path is what a URL may have, whatever was announced`(text: [String], path: String) {
     #expect(announced(text).path == path)
     // The judge is Foundation's own reader.
     let url = announced(text).url(login: "anna:secret@")
     #expect(URL(string: url)?.host == "192.0.2.7" && URL(string: url)?.port == 8554, "\(url)")
   }
 
-  @Test func `A path of any encoding is kept byte by byte`() {
+  @Test func `a path of any encoding is kept byte by byte`() {
     let record = TXTRecord(strings: [Array("path=/".utf8) + [0xE9, 0xFF, 0x00]])
     let service = DiscoveredService(
       name: "x", type: .rtsp, host: "box.local", port: 1, txtRecord: record, isLocal: false, addresses: [])
@@ -35,11 +35,11 @@ import Testing
     ("192.0.2.7", "192.0.2.7"), ("2001:db8::7", "[2001:db8::7]"), ("fe80::1", "[fe80::1%eth0]"),
     ("febf::1", "[febf::1%eth0]"), ("fec0::1", "[fec0::1]"),
   ])
-  func `An address that means something on its link alone has the link with it`(address: String, host: String) {
+  func `an address that means something on its link alone has the link with it`(address: String, host: String) {
     #expect(announced([], address: address).addresses[0].urlHost == host)
   }
 
-  @Test func `The address that most players reach comes first`() {
+  @Test func `the address that most players reach comes first`() {
     let service = DiscoveredService(
       name: "x", type: .rtsps, host: "box.local", port: 1, txtRecord: TXTRecord([]), isLocal: true,
       addresses: ["127.0.0.1", "fe80::2", "2001:db8::2", "::1", "192.0.2.2"].map {
@@ -49,13 +49,13 @@ import Testing
     #expect(service.url() == "rtsps://192.0.2.2:1/")
   }
 
-  @Test func `What steers a terminal is spelled out, and names of people stay`() {
+  @Test func `what steers a terminal is spelled out, and names of people stay`() {
     #expect(TerminalText.escaped("Küche 3 日本 👶") == "Küche 3 日本 👶")
     #expect(
       TerminalText.escaped("a\u{1B}]0;x\u{7}\u{9B}\u{202E}b\r\n") == #"a\u{1B}]0;x\u{7}\u{9B}\u{202E}b\u{D}\u{A}"#)
   }
 
-  @Test func `A name is cut between signs, at 63 bytes`() {
+  @Test func `a name is cut between signs, at 63 bytes`() {
     func name(_ name: String?, camera: String = "camera", host: String = "box") -> String {
       ServiceAnnouncement(camera: camera, name: name, type: .rtsp, port: 1, path: "/camera", reach: []).instanceName(
         host: host)

@@ -9,7 +9,7 @@ import Testing
     ("FE80::1:2", "fe800000000000000000000000010002"),
     ("0000:0000:0000:0000:0000:ffff:255.255.255.255", "00000000000000000000ffffffffffff"),
   ])
-  func `What is written in digits is read`(text: String, bytes: String) {
+  func `what is written in digits is read`(text: String, bytes: String) {
     #expect(IPAddress(text)?.bytes.map { String(format: "%02x", $0) }.joined() == bytes)
   }
 
@@ -18,7 +18,7 @@ import Testing
     "::1\u{0}%eth0",
     "fe80::1%eth0", "[::1]", "192.0.2.7:80", String(repeating: "0", count: 100_000),
   ])
-  func `All else is no address`(text: String) {
+  func `all else is no address`(text: String) {
     #expect(IPAddress(text) == nil)
   }
 
@@ -28,7 +28,7 @@ import Testing
     ("224.0.0.1", "group"),
     ("239.255.255.255", "group"), ("240.0.0.1", ""), ("223.255.255.255", ""), ("ff02::1", "group"), ("fe00::1", ""),
   ])
-  func `The kind of an address follows the RFCs`(text: String, kind: String) throws {
+  func `the kind of an address follows the RFCs`(text: String, kind: String) throws {
     let address = try #require(IPAddress(text))
     #expect(address.isLoopback == (kind == "loopback"))
     #expect(address.isIPv6LinkLocal == (kind == "link"))

@@ -30,7 +30,7 @@ import Testing
       "0a4f113b", "6629fae49393a05397450978507c4ef1"
     ),
   ])
-  func `The RFCs' examples come out`(
+  func `the RFCs' examples come out`(
     name: String, realm: String, password: String, uri: String, algorithm: DigestAlgorithm, nonce: String,
     clientNonce: String, response: String
   ) throws {
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1]) func `A client logs in, once for each counter, for a nonce's life`(index: Int) throws {
+  @Test(arguments: [0, 1]) func `a client logs in, once for each counter, for a nonce's life`(index: Int) throws {
     var server = DigestAuthenticator(users: try users(), at: .zero)
     guard case .challenge(let challenges, .missing) = server.authenticate(request(nil), at: .zero) else {
       Issue.record("no challenge")
@@ -133,7 +133,7 @@ import Testing
     ("rtsp://box/camera", "rtsp://box/camera/..", false), ("rtsp://box/camera", "rtsp://box/camera/a/b", false),
     ("rtsp://box/camera", "rtsp://box/camera/%2e%2e", false), ("rtsp://box/camera/track", "rtsp://box/camera", false),
     ("rtsp://box/camera", "rtsps://box/camera", false), ("*", "rtsp://box/camera", false),
-  ]) func `The digest's URI must be the request's`(digest: String, request: String, isCovered: Bool) {
+  ]) func `the digest's URI must be the request's`(digest: String, request: String, isCovered: Bool) {
     #expect(RequestURI(Array(digest.utf8)).covers(RequestURI(Array(request.utf8))) == isCovered)
   }
 
@@ -159,12 +159,12 @@ import Testing
     (#"Digest username="a", algorithm=SHA-256, @"#, .value("response")),
   ]
 
-  @Test(arguments: hostile) func `Hostile headers are refused`(value: String, expected: DigestAuthorizationError) {
+  @Test(arguments: hostile) func `hostile headers are refused`(value: String, expected: DigestAuthorizationError) {
     let text = value.replacingOccurrences(of: "@", with: Self.rest)
     #expect(throws: expected) { try DigestAuthorization(parsing: Array(text.utf8)) }
   }
 
-  @Test func `Headers beyond the limits are refused`() {
+  @Test func `headers beyond the limits are refused`() {
     let many = (0..<25).map { "k\($0)=v" }.joined(separator: ",")
     #expect(throws: DigestAuthorizationError.parameters) {
       try DigestAuthorization(parsing: Array("Digest \(many)".utf8))
@@ -173,13 +173,13 @@ import Testing
     #expect(throws: DigestAuthorizationError.size(4097)) { try DigestAuthorization(parsing: long) }
   }
 
-  @Test func `Names that nobody has are read, and are nobody's`() throws {
+  @Test func `names that nobody has are read, and are nobody's`() throws {
     for name in [#"a\"b"#, "a:b", "é", ""] {
       #expect(try DigestAuthorization(parsing: Array("Digest username=\"\(name)\", \(Self.rest)".utf8)).user == nil)
     }
   }
 
-  @Test func `The table of counters stays small and forgets nothing that could be replayed`() {
+  @Test func `the table of counters stays small and forgets nothing that could be replayed`() {
     var table = ReplayTable(limit: 3, life: Duration(seconds: 300))
     let nonce = { (number: UInt64) in
       NonceIssuer.Nonce(issued: Duration(seconds: Double(number)), number: number, isOfConnection: true)
@@ -194,7 +194,7 @@ import Testing
 }
 
 @Suite struct FailedLoginTests {
-  @Test func `Answers to one who guesses come slower and slower, however many connections he has`() throws {
+  @Test func `answers to one who guesses come slower and slower, however many connections he has`() throws {
     var logins = FailedLogins()
     let guesser = try #require(PeerAddress("2001:db8::1"))
     let neighbour = try #require(PeerAddress("2001:db8::ffff:1"))
@@ -217,7 +217,7 @@ import Testing
     #expect(logins.total == 7 && logins.turnedAway == 1)
   }
 
-  @Test func `The table of addresses is bounded`() throws {
+  @Test func `the table of addresses is bounded`() throws {
     var logins = FailedLogins()
     for index in 0..<5000 {
       let peer = try #require(PeerAddress([10, 0, UInt8(index >> 8), UInt8(index & 255)]))

@@ -9,7 +9,7 @@ import Testing
     try .init(name: UserName(name), password: "long enough")
   }
 
-  @Test func `Comments and order stay, the mode is 0640, nothing is left beside`() throws {
+  @Test func `comments and order stay, the mode is 0640, nothing is left beside`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("new/users")
     try UsersFile.edit(path, mayCreate: true) { _ = try $0.set(user("bob")) }
@@ -30,7 +30,7 @@ import Testing
         == "\(path) has mode 644, so every user of this host can reach its secrets: run chmod o= \(path)")
   }
 
-  @Test func `A user without a role may watch, and the line of one who may watch has none`() throws {
+  @Test func `a user without a role may watch, and the line of one who may watch has none`() throws {
     let hash = String(repeating: "a", count: 32)
     let text = "bob:MD5=\(hash)\neve:MD5=\(hash):role=read\nann:role=control:MD5=\(hash)\nzoe:MD5=\(hash):role=view\n"
     var file = try UsersFile(parsing: Array(text.utf8))
@@ -47,7 +47,7 @@ import Testing
     #expect(Role.allCases == [.read, .view, .control] && Role.allCases == Role.allCases.sorted())
   }
 
-  @Test func `A token without a role is told apart, and may look`() throws {
+  @Test func `a token without a role is told apart, and may look`() throws {
     let hash = String(repeating: "a", count: 64)
     var file = try TokensFile(
       parsing: Array("old:token-sha256=\(hash)\n# mine\nnew:token-sha256=\(hash):role=read\n".utf8))
@@ -68,7 +68,7 @@ import Testing
         == "old:token-sha256=\(hash):role=control\n# mine\nnew:token-sha256=\(hash):role=read\n")
   }
 
-  @Test func `Two who write at once lose nothing`() async throws {
+  @Test func `two who write at once lose nothing`() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("users")
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ import Testing
     #expect(try UsersFile(contentsOf: path).users.count == 8)
   }
 
-  @Test func `A broken line is told by its number`() throws {
+  @Test func `a broken line is told by its number`() throws {
     let hash = String(repeating: "a", count: 32)
     for (text, line) in [
       ("#\nbob\n", 2), ("bob:MD5=\(hash)\n\nbob:MD5=\(hash)", 3), ("b b:MD5=\(hash)", 1), ("bob:MD5=xy", 1),
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(arguments: [["EC", "-pkeyopt", "ec_paramgen_curve:P-256"], ["RSA", "-pkeyopt", "rsa_keygen_bits:2048"]])
-  func `What OpenSSL makes is loaded, and a key of another is refused`(algorithm: [String]) throws {
+  func `what OpenSSL makes is loaded, and a key of another is refused`(algorithm: [String]) throws {
     let directory = try TemporaryDirectory()
     let (key, certificate) = (directory.path("key"), directory.path("certificate"))
     _ = try openssl(["genpkey", "-algorithm"] + algorithm + ["-out", key], in: directory)

@@ -54,7 +54,7 @@ import Testing
         == 0o600)
   }
 
-  @Test func `A certificate for another bank does not stand`() throws {
+  @Test func `a certificate for another bank does not stand`() throws {
     let directory = try TemporaryDirectory()
     let now = Int64(time(nil))
     let (authority, _) = try LocalAuthority.make(directory: directory.url.path, names: Self.names, at: now)
@@ -73,7 +73,7 @@ import Testing
     #expect(result.status != 0 && (result.outputText + result.error).contains("permitted subtree violation"))
   }
 
-  @Test func `The certificate is renewed before its end and for another address, and else stays`() throws {
+  @Test func `the certificate is renewed before its end and for another address, and else stays`() throws {
     let directory = try TemporaryDirectory()
     let before = try Self.identity(in: directory)
     #expect(before.identity.authority == nil)

@@ -10,7 +10,7 @@ import Testing
     try Phones(path: directory.path("phones"))
   }
 
-  @Test func `A code works once, within ten minutes, and the oldest goes for the newest`() throws {
+  @Test func `a code works once, within ten minutes, and the oldest goes for the newest`() throws {
     var codes = OneTimeCodes()
     let start = Instant.now()
     let first = codes.make(.view, at: start)
@@ -27,7 +27,7 @@ import Testing
     for code in all.dropFirst() { #expect(codes.use(code, at: start + Duration(seconds: 599)) == .control) }
   }
 
-  @Test func `Phones outlive the program, each name once, and one that is shut out stays so`() throws {
+  @Test func `phones outlive the program, each name once, and one that is shut out stays so`() throws {
     let directory = try TemporaryDirectory()
     let phones = try Self.phones(in: directory)
     let anna = try UserName("anna")
@@ -50,7 +50,7 @@ import Testing
     #expect(later.changeCount == 1)
   }
 
-  @Test func `There are not more phones than names for them`() throws {
+  @Test func `there are not more phones than names for them`() throws {
     let directory = try TemporaryDirectory()
     let phones = try Self.phones(in: directory)
     let name = try UserName(String(repeating: "a", count: UserName.limit))
@@ -59,7 +59,7 @@ import Testing
     #expect(throws: PhonesError.tooMany) { try phones.add(name, code: phones.makeCode(.view)) }
   }
 
-  @Test func `A file that others could write is refused, and the phones of before still watch`() throws {
+  @Test func `a file that others could write is refused, and the phones of before still watch`() throws {
     let directory = try TemporaryDirectory()
     let phones = try Self.phones(in: directory)
     let code = phones.makeCode(.view)

@@ -18,7 +18,7 @@ import Testing
       endpoint: "https://push.example.net/\(number)", publicKey: keys.p256dh, secret: keys.auth, owner: owner)
   }
 
-  @Test func `Browsers and the key outlive the program, and only its user reads them`() throws {
+  @Test func `browsers and the key outlive the program, and only its user reads them`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
     let first = try PushSubscriptions(directory: folder)
@@ -42,7 +42,7 @@ import Testing
     #expect(try PushSubscriptions(directory: folder).list == [browsers[1]])
   }
 
-  @Test func `There is room for some browsers of each owner, and for some in all`() throws {
+  @Test func `there is room for some browsers of each owner, and for some in all`() throws {
     let directory = try TemporaryDirectory()
     let subscriptions = try PushSubscriptions(directory: directory.path("state"))
     for number in 0..<PushSubscriptions.ownerLimit { try subscriptions.add(Self.browser(number, of: "eve")) }
@@ -59,7 +59,7 @@ import Testing
     #expect(try PushSubscriptions(directory: directory.path("state")).list == subscriptions.list)
   }
 
-  @Test func `An owner adds a few browsers at once, then one each six seconds, and others do not wait for that`() throws
+  @Test func `an owner adds a few browsers at once, then one each six seconds, and others do not wait for that`() throws
   {
     let directory = try TemporaryDirectory()
     let subscriptions = try PushSubscriptions(directory: directory.path("state"))
@@ -78,7 +78,7 @@ import Testing
     #expect(delay("eve", 67) == 6)
   }
 
-  @Test func `A browser is told no more once its log-in has another password or token, or is gone`() throws {
+  @Test func `a browser is told no more once its log-in has another password or token, or is gone`() throws {
     let directory = try TemporaryDirectory()
     func user(_ name: String, _ password: String, role: Role = .view) throws -> UsersFile.User {
       var user = try UsersFile.User(name: UserName(name), password: password)
@@ -128,7 +128,7 @@ import Testing
     #expect(!mayTell(bert))
   }
 
-  @Test func `Browsers that are dropped are gone at once, and from the file soon`() throws {
+  @Test func `browsers that are dropped are gone at once, and from the file soon`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
     let subscriptions = try PushSubscriptions(directory: folder)
@@ -141,7 +141,7 @@ import Testing
     #expect(subscriptions.changeCount == 3)
   }
 
-  @Test func `Browsers that are removed while the file cannot be written do not come back`()
+  @Test func `browsers that are removed while the file cannot be written do not come back`()
     throws
   {
     let directory = try TemporaryDirectory()
@@ -168,7 +168,7 @@ import Testing
     #expect(subscriptions.list.contains(browsers[0]))
   }
 
-  @Test func `With a new key, browsers of the former one are forgotten`() throws {
+  @Test func `with a new key, browsers of the former one are forgotten`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
     let former = try PushSubscriptions(directory: folder)
@@ -181,7 +181,7 @@ import Testing
     #expect(later.takeForgotten() == 1 && later.takeForgotten() == 0)
   }
 
-  @Test func `Damaged lines are passed over, and a file or a key that others may read is refused and kept`() throws {
+  @Test func `damaged lines are passed over, and a file or a key that others may read is refused and kept`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
     let subscriptions = try PushSubscriptions(directory: folder)

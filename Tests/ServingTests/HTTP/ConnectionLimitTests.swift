@@ -5,7 +5,7 @@ import Testing
 /// Clients that ask too much. Times are ten times what they need.
 @Suite struct ConnectionLimitTests {
   @Test(arguments: [[], ["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"]])
-  func `A body of a megabyte is refused, and the connection lives on`(_ headers: [String]) throws {
+  func `a body of a megabyte is refused, and the connection lives on`(_ headers: [String]) throws {
     let served = try ServedControl()
     let file = served.directory.url.appendingPathComponent("megabyte")
     try Data(repeating: UInt8(ascii: " "), count: 1_000_000).write(to: file)
@@ -17,7 +17,7 @@ import Testing
     #expect(next.status == 200)
   }
 
-  @Test func `A body without an end is cut off`() throws {
+  @Test func `a body without an end is cut off`() throws {
     let served = try ServedControl()
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: ["X-Long: ", "GET /"])
-  func `Headers without an end are cut off`(_ beginning: String) throws {
+  func `headers without an end are cut off`(_ beginning: String) throws {
     // What sends on and reads no refusal is held until its time is over.
     let served = try ServedControl(requestSeconds: 4)
     let connection = try RawConnection(served.socket)
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: ["", "GET /v1/sta", "PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{"])
-  func `A client that stops on the way is dropped`(_ beginning: String) throws {
+  func `a client that stops on the way is dropped`(_ beginning: String) throws {
     let served = try ServedControl(requestSeconds: 3)
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: ["GET /v1/status HTTP/1.1\r\nX: ", "PUT /v1/bitrate HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"])
-  func `A client that drips is dropped`(_ beginning: String) throws {
+  func `a client that drips is dropped`(_ beginning: String) throws {
     let served = try ServedControl(requestSeconds: 3)
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(arguments: ["\r\n\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}"])
-  func `Bytes that are not HTTP end the connection, and other clients are served`(_ text: String) throws {
+  func `bytes that are not HTTP end the connection, and other clients are served`(_ text: String) throws {
     // Empty lines before a request are none yet (RFC 9112 section 2.2), and end with the time of one.
     let isNothing = text.allSatisfy(\.isNewline)
     let served = try ServedControl(requestSeconds: isNothing ? 3 : 60)
@@ -85,7 +85,7 @@ import Testing
     #expect(after.status == 200)
   }
 
-  @Test func `A header that is too large is refused in words, whatever came before on the connection`() throws {
+  @Test func `a header that is too large is refused in words, whatever came before on the connection`() throws {
     let served = try ServedControl()
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -112,7 +112,7 @@ import Testing
         == "the request is not HTTP/1.1, or its header has more than \(limit) bytes: send one such as GET /v1/status")
   }
 
-  @Test func `One connection too many is refused, and accepted when another has ended`() throws {
+  @Test func `one connection too many is refused, and accepted when another has ended`() throws {
     let served = try ServedControl(connections: 2)
     // The one that found it listening has ended, but the server may not have seen it yet.
     #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
@@ -138,7 +138,7 @@ import Testing
     return connection
   }
 
-  @Test func `It ends while clients are connected`() throws {
+  @Test func `it ends while clients are connected`() throws {
     let served = try ServedControl()
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -172,20 +172,20 @@ import Testing
     return try #require(Int(result.outputText.trimmingCharacters(in: .newlines)), "\(result.error)")
   }
 
-  @Test func `Who reads steadily gets all of it, however long that takes`() throws {
+  @Test func `who reads steadily gets all of it, however long that takes`() throws {
     let served = try ServedControl(requestSeconds: 4, cameras: ["large"])
     // Some nine seconds.
     #expect(try Self.read(70_000, for: 100, from: served) > 6_000_000)
   }
 
-  @Test func `Who takes a little now and then is dropped`() throws {
+  @Test func `who takes a little now and then is dropped`() throws {
     let served = try ServedControl(requestSeconds: 1, cameras: ["large"])
     // 10 kB a second, where 64 kB are asked for; what lay in the socket comes still.
     let count = try Self.read(1000, for: 10, from: served)
     #expect((1..<1_000_000).contains(count), "\(count)")
   }
 
-  @Test func `Streams leave room for whoever asks briefly`() throws {
+  @Test func `streams leave room for whoever asks briefly`() throws {
     let served = try ServedControl(connections: 8)
     // The one that found it listening has ended, but the server may not have seen it yet.
     #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
@@ -214,7 +214,7 @@ import Testing
     #expect(try eventually { try served.curl(["--max-time", "1"], "/stream.mjpg").status == 200 })
   }
 
-  @Test func `A picture that cannot be made is no fault of who asks`() throws {
+  @Test func `a picture that cannot be made is no fault of who asks`() throws {
     let served = try ServedControl(cameras: ["broken"])
     let answer = try served.curl([], "/snapshot.jpg")
     #expect(answer.status == 500 && answer["error"] == "the picture is damaged", "\(answer)")

@@ -4,7 +4,7 @@ import Testing
 
 /// Every route, asked by curl.
 @Suite struct ControlAPITests {
-  @Test func `The status has every figure, in snake case`() throws {
+  @Test func `the status has every figure, in snake case`() throws {
     let served = try ServedControl()
     let answer = try served.curl([], "/v1/cameras/camera/status")
     #expect(answer.status == 200)
@@ -59,7 +59,7 @@ import Testing
     walk(json.loads(sys.argv[1]), [])
     """
 
-  @Test func `Commands reach the stream and are answered with what it took`() throws {
+  @Test func `commands reach the stream and are answered with what it took`() throws {
     let served = try ServedControl()
     let turned = try served.curl(["-X", "PUT", "-d", #"{"degrees": 90}"#], "/v1/orientation")
     #expect(turned.status == 200)
@@ -86,7 +86,7 @@ import Testing
       ])
   }
 
-  @Test func `Two requests of one connection are answered in turn`() throws {
+  @Test func `two requests of one connection are answered in turn`() throws {
     let served = try ServedControl()
     let answer = try served.curl(
       ["-X", "POST", "http://localhost/v1/keyframe", "-o", served.directory.path("second")], "/v1/keyframe")
@@ -121,7 +121,7 @@ import Testing
     ("/v1/bitrate", "\u{0}\u{ff}", "not a JSON object"),
     ("/v1/bitrate", String(repeating: "[", count: 4000), "not a JSON object"),
   ])
-  func `A wrong body changes nothing and says why`(_ route: String, _ body: String, _ reason: String) throws {
+  func `a wrong body changes nothing and says why`(_ route: String, _ body: String, _ reason: String) throws {
     let served = try ServedControl()
     let file = served.directory.url.appendingPathComponent("request")
     try Data(body.utf8).write(to: file)
@@ -133,7 +133,7 @@ import Testing
     #expect(try served.finish() == ["listening", "stopped"])
   }
 
-  @Test func `The sound of the camera that the path names is shown and changed, where there is one`() throws {
+  @Test func `the sound of the camera that the path names is shown and changed, where there is one`() throws {
     let served = try ServedControl(cameras: ["nursery", "silent"])
     let shown = try served.curl([], "/v1/cameras/nursery/audio")
     #expect(shown.status == 200 && shown["name"] == "C920" && shown["rms_dbfs"] == "-42.5", "\(shown.body)")
@@ -155,7 +155,7 @@ import Testing
       ])
   }
 
-  @Test func `What the stream cannot do comes with its own words and a status of its kind`() throws {
+  @Test func `what the stream cannot do comes with its own words and a status of its kind`() throws {
     let served = try ServedControl()
     let unable = try served.curl(["-X", "PUT", "-d", #"{"degrees":270}"#], "/v1/orientation")
     #expect(unable.status == 503)
@@ -166,7 +166,7 @@ import Testing
     #expect(broken["failure"] == "software")
   }
 
-  @Test func `A wrong path or method is told the right ones`() throws {
+  @Test func `a wrong path or method is told the right ones`() throws {
     let served = try ServedControl()
     for route in [
       "/page", "/page/nothing.js", "/whep/x/y", "/v1", "/v1/statuses", "/v2/status", "/v1/%2e%2e/status",

@@ -4,7 +4,7 @@ import Testing
 
 /// `nightjar ctl` against a server.
 @Suite struct ControlCommandTests {
-  @Test func `Commands reach the stream and say what was done`() throws {
+  @Test func `commands reach the stream and say what was done`() throws {
     let served = try ServedControl()
     for (arguments, output) in [
       (["rotate", "90"], "orientation: 90 degrees\n"), (["orientation", "90"], "orientation: 90 degrees\n"),
@@ -26,7 +26,7 @@ import Testing
       ])
   }
 
-  @Test func `The socket may be named before the command or behind it, and the last one counts`() throws {
+  @Test func `the socket may be named before the command or behind it, and the last one counts`() throws {
     let served = try ServedControl()
     let (socket, other) = (["--socket", served.socket], ["--socket", served.directory.path("none")])
     for arguments in [
@@ -46,7 +46,7 @@ import Testing
     #expect(try served.finish() == ["listening"] + turns + ["stopped"])
   }
 
-  @Test func `The status is text for a person and JSON for a program`() throws {
+  @Test func `the status is text for a person and JSON for a program`() throws {
     let served = try ServedControl()
     let text = try served.ctl("status").outputText
     for words in [
@@ -64,7 +64,7 @@ import Testing
     #expect(curl.status == 200)
   }
 
-  @Test func `Wrong values are refused before anything is asked, what the stream refuses has its exit code`() throws {
+  @Test func `wrong values are refused before anything is asked, what the stream refuses has its exit code`() throws {
     let served = try ServedControl()
     for arguments in [
       ["rotate", "45"], ["rotate", "360"], ["rotate", "-90"], ["rotate", "x"], ["rotate"], ["bitrate", "auto"],
@@ -93,7 +93,7 @@ import Testing
     #expect(result.error.split(separator: "\n").count == 1)
   }
 
-  @Test func `With JSON a failure is JSON too, whoever has found it`() throws {
+  @Test func `with JSON a failure is JSON too, whoever has found it`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     // The command line, the server, the target, the way there.
     try expectFailure(served.ctl("rotate", "45", "--json"), 64, "usage", "choose 0, 90, 180 or 270")
@@ -120,7 +120,7 @@ import Testing
     #expect(try !run("stream", "--stats-json").error.hasPrefix("{"))
   }
 
-  @Test func `What is not locked is not unlocked, and a lock is`() throws {
+  @Test func `what is not locked is not unlocked, and a lock is`() throws {
     let served = try ServedControl(cameras: ["nursery", "locked"])
     #expect(
       try served.ctl("controls", "unlock", "--camera", "nursery").outputText
@@ -161,7 +161,7 @@ import Testing
     #expect(try completions("user remove --users \(users) b") == ["bert"])
   }
 
-  @Test func `Without a stream it says what to start`() throws {
+  @Test func `without a stream it says what to start`() throws {
     let directory = try TemporaryDirectory()
     let result = try Subprocess.run(
       [nightjarPath, "ctl", "status", "--socket", directory.path("none")], in: directory)
@@ -184,7 +184,7 @@ import Testing
     ("b'HTTP/1.1 500 No\\r\\nContent-Length: 0\\r\\n\\r\\n'", "is not nightjar"),
     ("b'HTTP/1.1 200 OK\\r\\nContent-Length: 9000000\\r\\n\\r\\n' + b'x' * 9000000", "is not nightjar"),
   ])
-  func `A server that is none, or breaks off, is one line and exit code 74`(_ answer: String, _ reason: String) throws {
+  func `a server that is none, or breaks off, is one line and exit code 74`(_ answer: String, _ reason: String) throws {
     let directory = try TemporaryDirectory()
     let socket = directory.path("s")
     let server = try Subprocess(

@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: [0o000, 0o022, 0o077, 0o177])
-  func `Owner and group alone may connect, whatever the umask`(_ mask: mode_t) throws {
+  func `owner and group alone may connect, whatever the umask`(_ mask: mode_t) throws {
     let directory = try TemporaryDirectory()
     let made = directory.path("made")
     let process = try Subprocess(
@@ -34,7 +34,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: made).isEmpty)
   }
 
-  @Test(.enabled(if: isRoot)) func `Others are refused by the file, and by their credentials where it is wide open`()
+  @Test(.enabled(if: isRoot)) func `others are refused by the file, and by their credentials where it is wide open`()
     throws
   {
     let served = try ServedControl()
@@ -62,7 +62,7 @@ import Testing
     #expect(try served.finish() == ["listening", "stopped"])
   }
 
-  @Test func `A dead process's socket is replaced`() throws {
+  @Test func `a dead process's socket is replaced`() throws {
     let first = try ServedControl()
     first.process.send(SIGKILL)
     _ = try first.process.wait()
@@ -79,7 +79,7 @@ import Testing
     #expect(Self.mode(first.socket) == nil && Self.mode(first.socket + ".lock") == nil)
   }
 
-  @Test func `A second server is refused, and the first goes on`() throws {
+  @Test func `a second server is refused, and the first goes on`() throws {
     let first = try ServedControl()
     let second = try ServedControl.start(first.socket, in: first.directory).wait()
     #expect(second.status == 1)
@@ -92,7 +92,7 @@ import Testing
     #expect(try first.finish() == ["listening", "stopped"])
   }
 
-  @Test func `Of many that start at once over a dead socket, one gets it`() throws {
+  @Test func `of many that start at once over a dead socket, one gets it`() throws {
     let directory = try TemporaryDirectory()
     let socket = directory.path("control.sock")
     for _ in 0..<3 {
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test func `A socket of another program that answers is left alone`() throws {
+  @Test func `a socket of another program that answers is left alone`() throws {
     let directory = try TemporaryDirectory()
     let socket = directory.path("control.sock")
     let other = try Subprocess(
@@ -128,7 +128,7 @@ import Testing
     #expect(ServedControl.answers(socket))
   }
 
-  @Test func `Files and symbolic links are never replaced or followed`() throws {
+  @Test func `files and symbolic links are never replaced or followed`() throws {
     let directory = try TemporaryDirectory()
     let precious = directory.url.appendingPathComponent("precious")
     try Data("mine".utf8).write(to: precious)
@@ -157,7 +157,7 @@ import Testing
     #expect(try String(contentsOf: precious, encoding: .utf8) == "mine")
   }
 
-  @Test func `A file that another program has put at the path stays`() throws {
+  @Test func `a file that another program has put at the path stays`() throws {
     let served = try ServedControl()
     unlink(served.socket)
     try Data("mine".utf8).write(to: URL(fileURLWithPath: served.socket))
@@ -165,7 +165,7 @@ import Testing
     #expect(try String(contentsOfFile: served.socket, encoding: .utf8) == "mine")
   }
 
-  @Test func `A path is as long as the kernel takes, and no longer`() throws {
+  @Test func `a path is as long as the kernel takes, and no longer`() throws {
     let directory = try TemporaryDirectory()
     let base = directory.path("")
     for length in [ControlSocket.pathLimit, ControlSocket.pathLimit + 1] {
@@ -189,14 +189,14 @@ import Testing
     ("/proc/nightjar/control.sock", "making the directory /proc/nightjar"), ("/dev/null/x", "cannotCreate"),
     ("", "is not a file's path"), ("/tmp/", "is not a file's path"),
   ])
-  func `A place that takes no socket is named`(_ path: String, _ reason: String) throws {
+  func `a place that takes no socket is named`(_ path: String, _ reason: String) throws {
     let directory = try TemporaryDirectory()
     let result = try ServedControl.start(path, in: directory).wait()
     #expect(result.status == 1)
     #expect(result.outputText.contains(reason), "\(result.outputText)")
   }
 
-  @Test func `Without a path, server and client meet under XDG_RUNTIME_DIR`() throws {
+  @Test func `without a path, server and client meet under XDG_RUNTIME_DIR`() throws {
     let directory = try TemporaryDirectory()
     let environment = ["XDG_RUNTIME_DIR": directory.url.path]
     let process = try ServedControl.start("default", in: directory, environment: environment)

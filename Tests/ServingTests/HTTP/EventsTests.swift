@@ -11,7 +11,7 @@ import Testing
   }
 
   /// The server has one alert: the event 1, which began.
-  @Test func `The stream has the events after the last one that the client has`() throws {
+  @Test func `the stream has the events after the last one that the client has`() throws {
     let served = try ServedControl()
     func stream(
       _ arguments: [String], _ query: String = "", until end: String = "\n\n"
@@ -95,7 +95,7 @@ import Testing
     #expect(try control("events", "--limit", "0").status == 64)
   }
 
-  @Test func `A client that leaves takes nothing with it, and streams have a limit`() throws {
+  @Test func `a client that leaves takes nothing with it, and streams have a limit`() throws {
     let served = try ServedControl(connections: 8)
     // Six of eight connections may be streams.
     let clients = try (0..<6).map { _ in
@@ -112,7 +112,7 @@ import Testing
       })
   }
 
-  @Test func `A program that waits for events goes on after a restart of the stream`() throws {
+  @Test func `a program that waits for events goes on after a restart of the stream`() throws {
     let directory = try TemporaryDirectory()
     let first = try ServedControl(in: directory)
     let follower = try Subprocess([nightjarPath, "events", "--after", "0", "--socket", first.socket], in: directory)
@@ -127,7 +127,7 @@ import Testing
       eventually { follower.outputSoFar.contains("acknowledged") }, "\(follower.outputSoFar) \(follower.errorSoFar)")
   }
 
-  @Test func `Without a stream the program says so`() throws {
+  @Test func `without a stream the program says so`() throws {
     let directory = try TemporaryDirectory()
     let none = directory.path("none")
     let result = try Subprocess.run([nightjarPath, "events", "--socket", none], in: directory)

@@ -8,7 +8,7 @@ import Testing
   private static let share = runsLong ? 1 : 4
 
   @Test(arguments: [(false, 8000 / share), (true, 2000 / share)])
-  func `Malformed requests do it no harm`(_ overNetwork: Bool, _ count: Int) throws {
+  func `malformed requests do it no harm`(_ overNetwork: Bool, _ count: Int) throws {
     let server = try NetworkControl(requestSeconds: 20, connections: 64)
     let place = overNetwork ? "\(server.port)" : server.served.socket
     let result = try Subprocess.run(

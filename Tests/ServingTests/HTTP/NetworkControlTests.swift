@@ -6,7 +6,7 @@ import Testing
 @Suite struct NetworkControlTests {
   private static let right = ["-X", "PUT", "-d", #"{"degrees":90}"#]
 
-  @Test func `A request with a password, a token or, to read, a token in the URL is served`() throws {
+  @Test func `a request with a password, a token or, to read, a token in the URL is served`() throws {
     let server = try NetworkControl()
     for login in [server.basic, server.bearer, ["-H", "Authorization: bearer  \(server.token)"]] {
       let status = try server.curl(login, "/v1/status")
@@ -34,7 +34,7 @@ import Testing
     #expect(try server.finish() == turned + notes + ["stopped"])
   }
 
-  @Test func `Without a login it says how to log in, and counts nothing`() throws {
+  @Test func `without a login it says how to log in, and counts nothing`() throws {
     let server = try NetworkControl()
     let answer = try server.curl([], "/v1/status")
     #expect(answer.status == 401)
@@ -50,7 +50,7 @@ import Testing
     #expect(try server.finish() == ["stopped"])
   }
 
-  @Test func `A wrong login waits for its answer, each longer than the last, and is told`() throws {
+  @Test func `a wrong login waits for its answer, each longer than the last, and is told`() throws {
     let server = try NetworkControl()
     var waits: [Double] = []
     for login in [
@@ -72,7 +72,7 @@ import Testing
       ])
   }
 
-  @Test func `Many guesses at once are not looked at, and the server is there for the others`() throws {
+  @Test func `many guesses at once are not looked at, and the server is there for the others`() throws {
     let server = try NetworkControl(requestSeconds: 5)
     let guesses = try (0..<12).map { number in
       try Subprocess(
@@ -94,14 +94,14 @@ import Testing
     "Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Basic /////w==", "Bearer", "Digest username=\"alice\"", "x", "",
     "Basic \(String(repeating: "QUFB", count: 500))",
   ])
-  func `A login that cannot be read is a failed one`(_ value: String) throws {
+  func `a login that cannot be read is a failed one`(_ value: String) throws {
     let server = try NetworkControl()
     let answer = try server.curl(["-H", value.isEmpty ? "Authorization;" : "Authorization: \(value)"], "/v1/status")
     #expect(answer.status == 401, "\(value)")
     #expect(try server.curl(server.bearer, "/v1/status").status == 200)
   }
 
-  @Test func `Without users and tokens this host may read, and change nothing`() throws {
+  @Test func `without users and tokens this host may read, and change nothing`() throws {
     let server = try NetworkControl(letsIn: false)
     #expect(try server.curl([], "/v1/status").status == 200)
     let refused = try server.curl(Self.right, "/v1/orientation")
@@ -113,7 +113,7 @@ import Testing
     #expect(try server.finish() == ["stopped"])
   }
 
-  @Test func `Users and tokens are exchanged while it runs`() throws {
+  @Test func `users and tokens are exchanged while it runs`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let old = server.token
@@ -131,7 +131,7 @@ import Testing
     #expect(try server.curl(server.basic + Self.right, "/v1/orientation").status == 403)
   }
 
-  @Test func `What a page of another site sends is refused, password or not`() throws {
+  @Test func `what a page of another site sends is refused, password or not`() throws {
     let server = try NetworkControl()
     let own = "Origin: https://localhost:\(server.port)"
     for headers in [
@@ -152,7 +152,7 @@ import Testing
       ])
   }
 
-  @Test func `A page of another site can read only with a token in the URL`() throws {
+  @Test func `a page of another site can read only with a token in the URL`() throws {
     let server = try NetworkControl()
     let site = ["-H", "Sec-Fetch-Site: cross-site", "-H", "Sec-Fetch-Mode: no-cors", "-H", "Sec-Fetch-Dest: image"]
     for route in ["/snapshot.jpg", "/v1/status"] {
@@ -165,7 +165,7 @@ import Testing
     #expect(own.status == 200 && HTTPFields(own.headers)["cross-origin-resource-policy"] == "same-origin")
   }
 
-  @Test func `Without users and tokens nobody may ask through a proxy`() throws {
+  @Test func `without users and tokens nobody may ask through a proxy`() throws {
     let server = try NetworkControl(letsIn: false)
     for field in ["X-Forwarded-For: 192.0.2.9", "Forwarded: for=192.0.2.9", "Host: camera.example"] {
       #expect(try server.curl(["-H", field], "/v1/status").status == 403, "\(field)")
@@ -173,7 +173,7 @@ import Testing
     #expect(try server.curl([], "/v1/status").status == 200)
   }
 
-  @Test func `Files of the machine are named over the control socket alone`() throws {
+  @Test func `files of the machine are named over the control socket alone`() throws {
     let server = try NetworkControl()
     let body = ["-X", "POST", "-d", #"{"url":"srtp://192.0.2.7:5004?KEY-FILE=/etc/shadow"}"#]
     #expect(try server.curl(server.basic + body, "/v1/destinations").status == 403)
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test(arguments: [["-H", "Expect:"], ["-H", "Expect:", "-H", "Transfer-Encoding: chunked"], []])
-  func `A body of a gigabyte is refused at once, and its connection ends`(_ headers: [String]) throws {
+  func `a body of a gigabyte is refused at once, and its connection ends`(_ headers: [String]) throws {
     let server = try NetworkControl()
     let file = server.served.directory.path("gigabyte")
     #expect(try Subprocess.run(["truncate", "-s", "1G", file], in: server.served.directory).status == 0)
@@ -196,7 +196,7 @@ import Testing
     #expect(try server.curl(server.basic, "/v1/status").status == 200)
   }
 
-  @Test func `A connection that asks nothing, or idles longest, makes room for a new one`() throws {
+  @Test func `a connection that asks nothing, or idles longest, makes room for a new one`() throws {
     let server = try NetworkControl(connections: 3)
     // One has asked and idles, one has shaken hands, and one has sent nothing at all. Each new one costs one of them.
     let script = """
@@ -231,7 +231,7 @@ import Testing
     #expect(client.outputText == "200\n200 True\n200 True\n200\n200 True 200\n", "\(client.error)")
   }
 
-  @Test func `One address has a limit of connections, which requests in progress do not give up`() throws {
+  @Test func `one address has a limit of connections, which requests in progress do not give up`() throws {
     let server = try NetworkControl(connections: 3)
     let arguments =
       ["curl", "-skS", "-o", "/dev/null"] + server.bearer + ["https://localhost:\(server.port)/stream.mjpg"]
@@ -247,7 +247,7 @@ import Testing
     #expect(try eventually { try server.curl(server.bearer, "/v1/status").status == 200 })
   }
 
-  @Test func `A client without TLS or a request is dropped`() throws {
+  @Test func `a client without TLS or a request is dropped`() throws {
     let server = try NetworkControl(requestSeconds: 2)
     let script = """
       import socket, sys
@@ -272,7 +272,7 @@ import Testing
     #expect(try server.curl(server.bearer, "/v1/status").status == 200)
   }
 
-  @Test func `A port that is taken is one line`() throws {
+  @Test func `a port that is taken is one line`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let result = try Subprocess.run(

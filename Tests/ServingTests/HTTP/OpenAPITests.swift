@@ -26,7 +26,7 @@ import Testing
     return routes
   }()
 
-  @Test func `Every route of the API stands in it, and no other`() throws {
+  @Test func `every route of the API stands in it, and no other`() throws {
     let document = try Self.document()
     #expect((document["openapi"] as? String)?.hasPrefix("3.1.") == true)
     let paths = try #require(document["paths"] as? [String: Object])
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `Every request is answered as it says`(overNetwork: Bool) throws {
+  func `every request is answered as it says`(overNetwork: Bool) throws {
     let document = try Self.document()
     let schemas = try #require((document["components"] as? Object)?["schemas"] as? [String: Object])
     let server = try NetworkControl()
@@ -150,7 +150,7 @@ import Testing
       #"{"muted":1}"#, #"{"muted":"yes"}"#, #"{"muted":null}"#, #"{"gain_db":"6"}"#, #"{"gain_db":false}"#,
       #"{"gain_db":30.5}"#, #"{"gain_db":-31}"#, #"{"gain_db":1e300}"#, #"{"muted":null,"gain_db":6}"#, #"{"gain":6}"#,
     ])
-  func `The server takes the changes of sound that it allows, and no others`(body: String) throws {
+  func `the server takes the changes of sound that it allows, and no others`(body: String) throws {
     let document = try Self.document()
     let schemas = try #require((document["components"] as? Object)?["schemas"] as? [String: Object])
     let value = try JSONSerialization.jsonObject(with: Data(body.utf8), options: .fragmentsAllowed)
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  @Test func `A change of sound without a body is refused, and so is any for a camera without sound`() throws {
+  @Test func `a change of sound without a body is refused, and so is any for a camera without sound`() throws {
     let document = try Self.document()
     let schemas = try #require((document["components"] as? Object)?["schemas"] as? [String: Object])
     let paths = try #require(document["paths"] as? [String: [String: Any]])
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  @Test func `Its refusals with several cameras are the server's`() throws {
+  @Test func `its refusals with several cameras are the server's`() throws {
     let paths = try #require(try Self.document()["paths"] as? [String: Object])
     let served = try ServedControl(cameras: ["nursery", "garden"])
     for (path, item) in paths where !path.contains("{camera}") && !path.hasPrefix("/v1/phones") {

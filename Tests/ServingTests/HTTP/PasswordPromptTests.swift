@@ -40,7 +40,7 @@ import Testing
     print("shown:", shown, "echo afterwards:", shows())
     """
 
-  @Test func `Nothing that is typed is shown, from before the prompt on`() throws {
+  @Test func `nothing that is typed is shown, from before the prompt on`() throws {
     let directory = try TemporaryDirectory()
     let result = try Subprocess.run(
       ["python3", "-c", Self.script, nightjarPath, directory.path("users")], in: directory)

@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `A log-in that may watch adds its browsers and removes them, and no one else's`() throws {
+  @Test func `a log-in that may watch adds its browsers and removes them, and no one else's`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let wall = try NetworkControl.makeToken("wall", ["--role", "view"], in: directory)
@@ -63,7 +63,7 @@ import Testing
       ], "\(lines)")
   }
 
-  @Test func `What is no subscription is refused, and so are five hundred`() throws {
+  @Test func `what is no subscription is refused, and so are five hundred`() throws {
     let server = try NetworkControl()
     func status(_ body: String) throws -> Int {
       let file = server.served.directory.path("subscription")
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func `All browsers of a log-in are removed at once, and those of everyone by who has control`() throws {
+  @Test func `all browsers of a log-in are removed at once, and those of everyone by who has control`() throws {
     let server = try NetworkControl()
     try NetworkControl.addUser("eve", "another horse", role: "view", in: server.served.directory)
     try server.readAgain()
@@ -143,7 +143,7 @@ import Testing
     #expect(try Self.endpoints(server).isEmpty)
   }
 
-  @Test func `A phone that is shut out is told of nothing more, and kill -9 loses no browser and no key`() throws {
+  @Test func `a phone that is shut out is told of nothing more, and kill -9 loses no browser and no key`() throws {
     let server = try NetworkControl()
     let made = try server.served.curl(["-d", #"{"role":"view"}"#], "/v1/phones/codes")
     let introduction = #"{"code":"\#(try #require(made["code"]))","name":"anna"}"#

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: roles, ["user", "token"])
-  func `Every request is for the role that the document names, and for those above`(role: String, kind: String) throws {
+  func `every request is for the role that the document names, and for those above`(role: String, kind: String) throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let login: [String]
@@ -77,7 +77,7 @@ import Testing
     #expect(orders.count == (role == "control" ? 3 : 0), "\(asked)")
   }
 
-  @Test func `A refusal names the role that is needed and what gives it, however the path is written`() throws {
+  @Test func `a refusal names the role that is needed and what gives it, however the path is written`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let token = try NetworkControl.makeToken("wall", ["--role", "view"], in: directory)
@@ -119,7 +119,7 @@ import Testing
       "\(told)")
   }
 
-  @Test func `A change is logged with user, address and values, and destinations with their address`() throws {
+  @Test func `a change is logged with user, address and values, and destinations with their address`() throws {
     let server = try NetworkControl()
     let url = "rtp://192.0.2.7:5004"
     let body = ["-d", #"{"url":"\#(url)"}"#]
@@ -144,7 +144,7 @@ import Testing
     #expect(local.range(of: "^note: control: \(words)$", options: .regularExpression) != nil, "\(told)")
   }
 
-  @Test func `A role that is taken away ends what it was for`() throws {
+  @Test func `a role that is taken away ends what it was for`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let token = try NetworkControl.makeToken("wall", ["--role", "view"], in: directory)
@@ -162,7 +162,7 @@ import Testing
     #expect(try server.curl([], "/snapshot.jpg?token=\(token)").status == 403)
   }
 
-  @Test func `Files of before there were roles let look, and a line names what gives a token its role`() throws {
+  @Test func `files of before there were roles let look, and a line names what gives a token its role`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     for file in ["tokens", "users"] {
@@ -198,7 +198,7 @@ import Testing
     #expect(try server.curl(server.bearer + ["-X", "POST"], "/v1/keyframe").status == 200)
   }
 
-  @Test func `A user keeps the role with another password, and the password with another role`() throws {
+  @Test func `a user keeps the role with another password, and the password with another role`() throws {
     let directory = try TemporaryDirectory()
     let file = directory.path("users")
     func user(_ arguments: String, password: String = "long enough") throws -> Subprocess.Result {

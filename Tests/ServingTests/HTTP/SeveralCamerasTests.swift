@@ -4,7 +4,7 @@ import Testing
 
 /// The API and its client where a program has one camera, and where it has several.
 @Suite struct SeveralCamerasTests {
-  @Test func `The status has the program and every camera, in order`() throws {
+  @Test func `the status has the program and every camera, in order`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     let answer = try served.curl([], "/v1/status")
     #expect(answer.status == 200)
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `A camera is named, or refused`() throws {
+  @Test func `a camera is named, or refused`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     let turned = try served.curl(["-X", "PUT", "-d", #"{"degrees":90}"#], "/v1/cameras/garden/orientation")
     #expect(turned.status == 200)
@@ -50,7 +50,7 @@ import Testing
       ])
   }
 
-  @Test func `Viewers are those of all cameras, or of one`() throws {
+  @Test func `viewers are those of all cameras, or of one`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     func viewers(_ route: String) throws -> [[String: Any]] {
       let body = try served.curl([], route).body
@@ -65,7 +65,7 @@ import Testing
     #expect(try viewers("/v1/cameras/garden/viewers").map { $0["camera"] as? String } == ["garden"])
   }
 
-  @Test func `Reload answers with what became of each camera, or with what is wrong in the file`() throws {
+  @Test func `reload answers with what became of each camera, or with what is wrong in the file`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     let answer = try served.curl(["-X", "POST"], "/v1/reload")
     #expect(answer.status == 200)
@@ -110,7 +110,7 @@ import Testing
     #expect(try served.finish() == ["listening", "garden: rotate 90", "stopped"])
   }
 
-  @Test func `Every subcommand writes the server's own JSON`() throws {
+  @Test func `every subcommand writes the server's own JSON`() throws {
     let served = try ServedControl()
     for (arguments, method, body, route) in [
       (["status"], "GET", "", "/v1/status"), (["viewers"], "GET", "", "/v1/viewers"),

@@ -4,7 +4,7 @@ import Testing
 
 /// `nightjar ctl status --watch`, in a pipe and on a terminal.
 @Suite struct StatusWatchTests {
-  @Test func `In a pipe it is written each second, outlives the server, and ends by Ctrl-C`() throws {
+  @Test func `in a pipe it is written each second, outlives the server, and ends by Ctrl-C`() throws {
     let served = try ServedControl(cameras: ["nursery", "garden"])
     // What runs the tests in the background may have it ignored.
     let watch = try Subprocess(
@@ -34,7 +34,7 @@ import Testing
     #expect(try again.finish().last == "stopped")
   }
 
-  @Test func `Destinations are told apart from viewers, and who gets the sound is shown`() throws {
+  @Test func `destinations are told apart from viewers, and who gets the sound is shown`() throws {
     let served = try ServedControl(cameras: ["shared"])
     func ask(_ command: String) throws -> [Substring] {
       let result = try Subprocess.run(
@@ -58,7 +58,7 @@ import Testing
     #expect(try ask("viewers").contains { $0.hasPrefix("rtsp tcp 192.0.2.2:50000 (sound): 7 packets") })
   }
 
-  @Test func `The level of sound is a bar of plain characters, from -60 to 0 dBFS`() throws {
+  @Test func `the level of sound is a bar of plain characters, from -60 to 0 dBFS`() throws {
     let served = try ServedControl(cameras: ["quiet", "loud", "deaf", "silent"])
     let result = try Subprocess.run(
       ["sh", "-c", "\"$0\" ctl status --watch --socket \"$1\" | head -n 20", nightjarPath, served.socket],
@@ -73,7 +73,7 @@ import Testing
       ], "\(view)")
   }
 
-  @Test func `On a terminal it is drawn over, and the cursor is there again at the end`() throws {
+  @Test func `on a terminal it is drawn over, and the cursor is there again at the end`() throws {
     let served = try ServedControl()
     let script = """
       import os, pty, select, signal, sys, time
@@ -100,7 +100,7 @@ import Testing
     #expect(result.outputText == "0\nTrue True\nTrue 1\n", "\(result.error)")
   }
 
-  @Test func `With JSON it is a line each second, and a reader that has enough ends it`() throws {
+  @Test func `with JSON it is a line each second, and a reader that has enough ends it`() throws {
     let served = try ServedControl()
     let result = try Subprocess.run(
       ["sh", "-c", "\"$0\" ctl status --watch --json --socket \"$1\" | head -n 2", nightjarPath, served.socket],
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `What never answered is a failure at once`() throws {
+  @Test func `what never answered is a failure at once`() throws {
     let directory = try TemporaryDirectory()
     let result = try Subprocess.run(
       [nightjarPath, "ctl", "status", "--watch", "--socket", directory.path("none")], in: directory, limit: 60)

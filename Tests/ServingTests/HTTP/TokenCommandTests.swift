@@ -8,7 +8,7 @@ import Testing
     try Subprocess.run([nightjarPath, "token"] + arguments + ["--tokens", directory.path("t/tokens")], in: directory)
   }
 
-  @Test func `A token is shown once and kept as openssl's SHA-256 of it, for owner and group`() throws {
+  @Test func `a token is shown once and kept as openssl's SHA-256 of it, for owner and group`() throws {
     let directory = try TemporaryDirectory()
     let made = try Self.token("add", "doorbell", in: directory)
     #expect(made.status == 0)
@@ -51,7 +51,7 @@ import Testing
     #expect(try Self.token("list", in: directory).outputText == "wall\tread\n")
   }
 
-  @Test func `Names, files and rights that cannot be are one line each`() throws {
+  @Test func `names, files and rights that cannot be are one line each`() throws {
     let directory = try TemporaryDirectory()
     #expect(try Self.token("add", "a:b", in: directory).status == 64)
     #expect(try Self.token("list", in: directory).status == 66)
