@@ -110,12 +110,13 @@ package struct ControlWorker {
     }
     guard lock.phase == .settling, let device else { return }
     if lock.mayBeLeft { release(device) }
-    guard lock.maySettle(pictures: core.pictures.pictures) else { return }
+    let pictures = core.pictures.pictures
+    guard lock.maySettle(pictures: pictures) else { return }
     let controls = device.controls()
     // A camera that is just leaving has no controls.
     guard !controls.isEmpty else { return }
     let wanted = explicit(controls)
-    guard lock.isSettled(controls, except: wanted, at: now) else { return }
+    guard lock.isSettled(controls, except: wanted, pictures: pictures, at: now) else { return }
     complain(ControlWriter(device: device).write(lock.fix(controls, except: wanted)).map(\.error))
     settle()
     let words = lock.fixed.isEmpty ? "nothing to lock" : text(of: lock.fixed, controls)

@@ -22,6 +22,9 @@ package struct SensorLock {
   private var values: [UInt32: Int64] = [:]
   private var moving: Set<UInt32> = []
   private var stillSince: Instant?
+  /// The number of checks since then that found new pictures, and the number of pictures at the last check.
+  private var checksWithPictures = 0
+  private var lastPicture = 0
   private var deadline: Instant?
   private var firstPicture = 0
   /// `true` if automatics may be off because another run has locked them.
@@ -34,6 +37,9 @@ package struct SensorLock {
   static let interval = Duration.milliseconds(100)
   /// The time for which all values must be stable.
   static let stillness = Duration(seconds: 1)
+  /// The number of checks within that time that must find new pictures. A camera that pauses changes no value, and the
+  /// pictures of a pause that come all at once are those of one check.
+  static let leastChecksWithPictures = 5
   /// The longest wait for stability.
   static let patience = Duration(seconds: 10)
   /// The number of pictures that must come first: without pictures nothing settles.
@@ -43,7 +49,7 @@ package struct SensorLock {
   package mutating func begin(after count: Int) {
     phase = .settling
     (values, moving, stillSince, deadline) = ([:], [], nil, nil)
-    firstPicture = count
+    (firstPicture, lastPicture, checksWithPictures) = (count, count, 0)
   }
 
   /// Notes that the values another run may have locked were released, and starts to wait again.
@@ -103,12 +109,18 @@ package struct SensorLock {
   /// Returns `true` if enough pictures have come; without pictures nothing settles.
   package func maySettle(pictures: Int) -> Bool { pictures - firstPicture >= Self.leastPictures }
 
-  /// Returns `true` if it is time to lock: all values are stable, or the longest wait is over.
+  /// Returns `true` if it is time to lock: all values are stable while pictures come, or the longest wait is over.
   ///
-  /// - Parameter controls: the controls in their present state.
-  package mutating func isSettled(_ controls: [CameraControl], except wanted: Set<UInt32>, at now: Instant) -> Bool {
+  /// - Parameters:
+  ///   - controls: the controls in their present state.
+  ///   - pictures: the number of pictures so far, which was read before `controls`.
+  package mutating func isSettled(
+    _ controls: [CameraControl], except wanted: Set<UInt32>, pictures: Int, at now: Instant
+  ) -> Bool {
     let end = deadline ?? now + Self.patience
     deadline = end
+    let hasNewPictures = pictures > lastPicture
+    lastPicture = pictures
     var isStill = true
     for control in Self.groups(of: controls, except: wanted).flatMap(\.dependents) {
       guard let value = control.value else { continue }
@@ -124,9 +136,15 @@ package struct SensorLock {
       values[control.identifier] = value
       isStill = false
     }
-    let since = isStill ? stillSince ?? now : nil
-    stillSince = since
-    return since.map { now - $0 >= Self.stillness } ?? false || now >= end
+    if !isStill {
+      stillSince = nil
+    } else if let since = stillSince {
+      if hasNewPictures { checksWithPictures += 1 }
+      if now - since >= Self.stillness, checksWithPictures >= Self.leastChecksWithPictures { return true }
+    } else {
+      (stillSince, checksWithPictures) = (now, 0)
+    }
+    return now >= end
   }
 
   /// Returns the settings that keep everything as it is. A value that may be an old setting, and not the camera's own,

@@ -9,6 +9,9 @@ import Testing
 
 /// The sensor lock and the night, by steps of time that the tests make.
 @Suite struct SensorLockTests {
+  /// The time of a look, of which there are ten a second.
+  private static func time(of look: Int) -> Instant { Instant(seconds: Double(look) / 10) }
+
   @Test func `the lock waits until all values are stable for a second, and fixes them`() throws {
     let device = ScriptedControls()
     device.state.withLock { $0.target = 600 }
@@ -17,7 +20,9 @@ import Testing
     #expect(!lock.maySettle(pictures: 14) && lock.maySettle(pictures: 15))
     // 156 to 600 in steps of 40 a look, ten looks a second.
     var looks = 0
-    while !lock.isSettled(device.controls(), except: [], at: Instant(seconds: Double(looks) / 10)) { looks += 1 }
+    while !lock.isSettled(device.controls(), except: [], pictures: 15 + 3 * looks, at: Self.time(of: looks)) {
+      looks += 1
+    }
     #expect((18...30).contains(looks), "\(looks)")
     #expect(ControlWriter(device: device).write(lock.fix(device.controls(), except: [])).isEmpty)
     #expect(device.value("auto_exposure") == 1 && device.value("exposure_time_absolute") == 600)
@@ -32,12 +37,59 @@ import Testing
     let device = ScriptedControls()
     var lock = SensorLock()
     lock.begin(after: 0)
-    var time = 0.0
-    while !lock.isSettled(device.controls(), except: [], at: Instant(seconds: time)) {
+    var (time, pictures) = (0.0, 10)
+    while !lock.isSettled(device.controls(), except: [], pictures: pictures, at: Instant(seconds: time)) {
       device.state.withLock { $0.target = $0.target == 250 ? 900 : 250 }
       time += 0.1
+      pictures += 3
     }
     #expect((9.9...10.2).contains(time))
+  }
+
+  @Test func `a camera that pauses while it settles is not locked before it has settled`() {
+    let device = ScriptedControls()
+    device.state.withLock { $0.target = 600 }
+    var lock = SensorLock()
+    lock.begin(after: 0)
+    var (controls, pictures, look) = (device.controls(), 10, 0)
+    while !lock.isSettled(controls, except: [], pictures: pictures, at: Self.time(of: look)) {
+      look += 1
+      // From 0.5 to 3 seconds no picture comes, and nothing moves.
+      guard !(5..<30).contains(look) else { continue }
+      controls = device.controls()
+      pictures += 3
+    }
+    // At 3.6 seconds it arrives within what counts as noise.
+    #expect((46...48).contains(look), "\(look)")
+    #expect(device.value("exposure_time_absolute") == 600)
+  }
+
+  @Test(arguments: [(1, 10), (2, 10), (10, 50), (1000, 100)])
+  func `five looks at stable values find new pictures before the lock, or ten seconds are over`(
+    looksForPicture: Int, settled: Int
+  ) {
+    let controls = ScriptedControls().controls()
+    var lock = SensorLock()
+    lock.begin(after: 0)
+    var look = 0
+    while !lock.isSettled(controls, except: [], pictures: 10 + look / looksForPicture, at: Self.time(of: look)) {
+      look += 1
+    }
+    #expect(look == settled)
+  }
+
+  @Test func `pictures that come all at once after a pause count as one look`() {
+    let controls = ScriptedControls().controls()
+    var lock = SensorLock()
+    lock.begin(after: 0)
+    let steps: [(pictures: Int, seconds: Double, isSettled: Bool)] = [
+      (10, 0, false), (10, 1.2, false), (40, 1.3, false), (40, 1.4, false), (43, 1.5, false), (46, 1.6, false),
+      (49, 1.7, false), (52, 1.8, true),
+    ]
+    for step in steps {
+      let isSettled = lock.isSettled(controls, except: [], pictures: step.pictures, at: Instant(seconds: step.seconds))
+      #expect(isSettled == step.isSettled, "\(step)")
+    }
   }
 
   @Test func `the lock leaves controls alone that the profile sets otherwise`() {
