@@ -91,6 +91,17 @@ import Testing
     #expect(Set(causes.keys).isSubset(of: ["driver", "undecodable"]), "\(frames)")
   }
 
+  @Test func `the sensor lock finds out what has settled while the camera's H.264 is passed on`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(
+      jpegs: ["640x480"], h264: ["640x480:\(try Self.clip(in: directory))"], in: directory)
+    let stream = try Stream(camera, ["--sensor-lock"], in: directory)
+    #expect(stream.says("sensor locked: "), "\(stream.program.errorSoFar)")
+    #expect(try camera.state().format == "H264 640x480")
+    #expect(try camera.state().controls["auto_exposure"] == 1)
+    _ = try stream.finish()
+  }
+
   @Test func `a viewer that joins gets a key frame by the camera's own control`() throws {
     let directory = try TemporaryDirectory()
     let path = try Self.clip(in: directory, "-g", "90")

@@ -294,8 +294,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     lastPicture = frame.arrived ?? .now()
     hasDelivered = true
     let coded = frame.coded
-    // A coded picture has no samples to measure.
-    if coded == nil { pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture) }
+    let planes = coded == nil ? frame.planes : nil
+    pictures?.note(planes, isFullRange: frame.color.isFullRange, at: lastPicture)
     switch coded.map({ stillness.note($0.bytes, at: last) }) ?? stillness.note(frame.planes, at: last) {
     case .none: break
     case .froze(let since):
