@@ -95,7 +95,7 @@ struct NetworkTroubleTests {
       sockets() { cat /proc/$far_id/net/udp /proc/$near_id/net/udp | grep ':138C '; }
       for i in $(seq 300); do test $(sockets | wc -l) = 2 && break; sleep 0.1; done
       '\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --fps 30 --bitrate 2M \
-        --keyframe-interval 60s --to rtp://10.9.0.2:5004 --to rtp://127.0.0.1:5004 \
+        --keyframe-interval 600s --to rtp://10.9.0.2:5004 --to rtp://127.0.0.1:5004 \
         --stats-json figures.json 2> log &
       stream=$!
       for i in $(seq 600); do grep -q '^streaming' log && break; sleep 0.1; done
@@ -200,7 +200,7 @@ struct NetworkTroubleTests {
     let outcome = try run(trouble, further: Self.awaitingReturn)
     checkNear(outcome)
     #expect(outcome.farLost > 0, "\(outcome.log)")
-    // Two seconds were before it. What comes after it begins with a key frame, which would be a minute away otherwise.
+    // Two seconds were before it. What comes after it begins with a key frame, which would be ten minutes away otherwise.
     #expect(
       outcome.farBefore > 10 && outcome.far >= outcome.farBefore + 15,
       "\(outcome.far) of \(outcome.frames), \(outcome.farBefore) before: \(outcome.log)")

@@ -44,7 +44,7 @@ struct WeakViewerTests {
       \(TwoNetworks.setup)
       # A near player that gets no processor for a while is no weak network: its socket keeps seconds of pictures. The
       # far player's socket is in another network, and keeps as little as ever.
-      echo '4096 4194304 6291456' > /proc/sys/net/ipv4/tcp_rmem
+      echo '4096 4194304 6291456' > /proc/sys/net/ipv4/tcp_rmem || exit 92
       env XDG_RUNTIME_DIR="$PWD" \(variables) '\(nightjarPath)' stream \(encoder.joined(separator: " ")) \
         --source file:clip.y4m --loop 100 --bitrate \(rates.full) \
         --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \

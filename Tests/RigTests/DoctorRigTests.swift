@@ -54,9 +54,10 @@ import Testing
     try mend(busy.commands.first)
     #expect(try holder.wait(limit: 60).status == 0)
     var mended = try doctor(node, ["--fps", "5"])
+    #expect(!mended.has("camera-busy"), "\(mended.findings)")
     // Unless the machine is held up while the doctor measures.
     for _ in 0..<3 where !mended.has("rate") { mended = try doctor(node, ["--fps", "5"]) }
-    #expect(mended.has("rate") && !mended.has("camera-busy"), "\(mended.findings)")
+    #expect(mended.has("rate"), "\(mended.findings)")
   }
 
   @Test func `a camera that a stream has is left alone, and that stream is asked`() throws {

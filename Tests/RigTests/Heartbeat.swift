@@ -32,6 +32,9 @@ final class Heartbeat {
 
   deinit { state.isOver.store(true, ordering: .relaxed) }
 
+  /// Takes what came before for nothing.
+  func forget() { state.longest.withLock { $0 = 0 } }
+
   /// The longest time so far that it was kept from running, in seconds.
   var longestPause: Double { state.longest.withLock { $0 } }
 

@@ -168,32 +168,34 @@ import Testing
       return try JSONSerialization.jsonObject(with: result.output) as? [String: Any] ?? [:]
     }
     func hears() -> Bool { (try? figures()["peak_dbfs"] as? Double).map { abs($0 - LoopbackCard.peak) < 1 } ?? false }
-    /// The times that the card was lost. A machine that is held up may lose it, which the log tells.
-    func losses() throws -> Int? {
-      let count = try figures()["losses"] as? Int
-      let log = stream.program.errorSoFar
-      let told = log.components(separatedBy: "viewers hear silence until the microphone is back: ").count - 1
-      return stream.heartbeat.longestPause > 0.5 ? count.map { max(0, $0 - told) } : count
-    }
+    func losses() throws -> Int { try figures()["losses"] as? Int ?? -1 }
     #expect(eventually(within: 100) { hears() })
     let before = try figures()
     #expect(before["timestamps"] as? String == "driver" && before["period_ms"] as? Double == 10, "\(before)")
-    func stop(microseconds: UInt32) {
-      stream.program.send(SIGSTOP)
-      usleep(microseconds)
-      stream.program.send(SIGCONT)
+    /// Stops the program, and returns the times that it lost the card by that. It may lose it where the machine is held
+    /// up besides: then it is stopped again.
+    func lossesByStop(microseconds: UInt32) throws -> Int {
+      var lost = 0
+      for _ in 0..<5 {
+        let lostBefore = try losses()
+        stream.heartbeat.forget()
+        stream.program.send(SIGSTOP)
+        usleep(microseconds)
+        stream.program.send(SIGCONT)
+        #expect(eventually(within: 100) { hears() })
+        lost = try losses() - lostBefore
+        if lost == 0 || stream.heartbeat.longestPause < 0.5 { break }
+      }
+      return lost
     }
     // More than the card's memory of 200 ms.
-    stop(microseconds: 600_000)
+    #expect(try lossesByStop(microseconds: 600_000) == 0, "\(stream.program.errorSoFar)")
     #expect(eventually { (try? figures()["overruns"] as? Int).map { $0 > before["overruns"] as? Int ?? 0 } ?? false })
-    #expect(eventually(within: 100) { hears() })
     let after = try figures()
-    #expect(try losses() == 0 && after["present"] as? Bool == true, "\(after) \(stream.program.errorSoFar)")
+    #expect(after["present"] as? Bool == true, "\(after) \(stream.program.errorSoFar)")
     #expect((after["silence_seconds"] as? Double ?? 0) > (before["silence_seconds"] as? Double ?? 0), "\(after)")
     // Longer than the driver's time to answer: the driver is not to blame.
-    stop(microseconds: 5_000_000)
-    #expect(eventually(within: 100) { hears() })
-    #expect(try losses() == 0, "\(stream.program.errorSoFar)")
+    #expect(try lossesByStop(microseconds: 5_000_000) == 0, "\(stream.program.errorSoFar)")
     _ = try stream.finish()
     sound.end()
     // The silence of the pauses would come late: the time of the packets makes a step instead, as that of the pictures does.
