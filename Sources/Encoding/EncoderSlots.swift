@@ -206,7 +206,9 @@ package final class EncoderSlots: @unchecked Sendable {
 
   /// Changes the effort of the software, or of the next one to be opened, and the quality level of the hardware. A software
   /// standby that cannot change stays as it is. Returns `false` if other slots are needed.
-  func change(effort: EncodingEffort?, vaapiQuality: Int?) -> Bool {
+  func change(effort: EncodingEffort?, vaapiQuality: Int?, threads: Int) -> Bool {
+    // x264 has the threads that it was opened with.
+    if threads != configuration.threads, live == .software { return false }
     let isOtherLevel = vaapiQuality != configuration.vaapiQuality
     if isOtherLevel, live == .hardware, makers.levels.isFixed { return false }
     do throws(EncoderError) {
@@ -215,8 +217,8 @@ package final class EncoderSlots: @unchecked Sendable {
       // The creation of other slots reports why they cannot be had.
       return false
     }
-    initial.effort = effort
-    configuration.effort = effort
+    (initial.effort, initial.threads) = (effort, threads)
+    (configuration.effort, configuration.threads) = (effort, threads)
     if isOtherLevel {
       driver?.change(vaapiQuality: vaapiQuality)
       note(vaapiQuality: vaapiQuality)

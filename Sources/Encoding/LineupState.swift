@@ -98,12 +98,12 @@ package struct LineupState {
     return nil
   }
 
-  /// Returns `true` if `pending` waits for a key frame that is due: nothing is urgent about a greater effort or a better quality
-  /// level, and a key frame of its own costs bits. After ten seconds of frames it waits no longer.
+  /// Returns `true` if `pending` waits for a key frame that is due: nothing is urgent about a greater effort, a better quality
+  /// level or another number of threads, and a key frame of its own costs bits. After ten seconds of frames it waits no longer.
   private mutating func waits(for pending: Shape) -> Bool {
     let (next, now) = (pending.configuration, current.configuration)
-    guard next.differsInEffortAlone(from: now), next.isBetter(than: now), !now.isBetter(than: next),
-      next.refreshFrames == nil
+    guard next.differsInEffortAlone(from: now), !now.isBetter(than: next), next.refreshFrames == nil,
+      next.isBetter(than: now) || next.threads != now.threads
     else { return false }
     waited += 1
     return Double(waited) <= now.frameRate.framesPerSecond * 10
@@ -215,17 +215,17 @@ extension EncoderConfiguration {
     return level < otherLevel
   }
 
-  /// Returns `true` if nothing differs but the effort and the quality level.
+  /// Returns `true` if nothing differs but the effort, the quality level and the number of threads.
   fileprivate func differsInEffortAlone(from other: EncoderConfiguration) -> Bool {
     var same = other
-    (same.effort, same.vaapiQuality) = (effort, vaapiQuality)
+    (same.effort, same.vaapiQuality, same.threads) = (effort, vaapiQuality, threads)
     return self == same
   }
 
   /// Returns `true` if an encoder of this configuration fits `other`, apart from values that change while it runs.
   func isMade(for other: EncoderConfiguration) -> Bool {
     size == other.size && color == other.color && x264Preset == other.x264Preset && effort == other.effort
-      && vaapiQuality == other.vaapiQuality
+      && vaapiQuality == other.vaapiQuality && threads == other.threads
   }
 
   /// The configuration with width and height swapped, and no more slices than fit; nil for a square picture.

@@ -88,7 +88,8 @@ final class StandbyThread: @unchecked Sendable {
         return
       case .adopt(let configuration):
         if let ready, ready.configuration.size == configuration.size, ready.configuration.color == configuration.color,
-          ready.change(effort: configuration.effort, vaapiQuality: configuration.vaapiQuality)
+          ready.change(
+            effort: configuration.effort, vaapiQuality: configuration.vaapiQuality, threads: configuration.threads)
         {
           return
         }

@@ -47,5 +47,36 @@
       encoder.stop()
       try turning.check()
     }
+
+    @Test func `another number of threads takes over at a key frame that is due, and ffmpeg decodes each picture`() throws {
+      var configuration = EncoderConfiguration(
+        size: TurningStream.landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709, x264Preset: "superfast")
+      configuration.bufferSeconds = 0.5
+      let encoder = try EncoderLineup(
+        configuration, aspects: .both,
+        software: { configuration throws(EncoderError) in try X264Encoder(configuration) })
+      try encoder.prepare()
+      var turning = try TurningStream(encoder)
+      try turning.encode(3, TurningStream.landscape)
+      for (round, threads) in [2, nil, 2, nil].enumerated() {
+        let name = threads == nil ? "superfast, 1 thread" : "superfast, 2 threads"
+        encoder.restrict(EncoderRestrictions(threads: threads))
+        let isReady = eventually { encoder.isStandbyReady }
+        try #require(isReady)
+        // A key frame of its own costs bits, and nothing is urgent.
+        try turning.encode(5, encoder.frameSize(for: TurningStream.landscape))
+        #expect(!encoder.name.hasSuffix(name))
+        try turning.encode(1, encoder.frameSize(for: TurningStream.landscape), keyFrame: true)
+        #expect(encoder.name.hasSuffix(name), "\(encoder.name)")
+        #expect(encoder.counters.adaptations == round + 1)
+        // The encoder of the other aspect has as many.
+        try turning.encode(2, encoder.frameSize(for: TurningStream.portrait))
+        #expect(encoder.name.hasSuffix(name), "\(encoder.name)")
+        try turning.encode(2, encoder.frameSize(for: TurningStream.landscape))
+      }
+      #expect(encoder.events.take().isEmpty)
+      encoder.stop()
+      try turning.check()
+    }
   }
 #endif

@@ -1,5 +1,6 @@
 /// Changes to an encoder's configuration at run time: a lower size or effort where the machine is too hot or too slow,
-/// another colour description where the camera has changed, and the quality level that the hardware has time for.
+/// another colour description where the camera has changed, the quality level that the hardware has time for, and the threads that
+/// the host has processors for.
 public struct EncoderRestrictions: Hashable, Sendable {
   /// The size limit in either orientation: 1280x720 allows 720x1280 too. Larger pictures are scaled down and keep their
   /// aspect ratio; nil allows every size.
@@ -10,16 +11,19 @@ public struct EncoderRestrictions: Hashable, Sendable {
   public var color: ColorDescription?
   /// VA-API's quality level, which overrides the configuration's; nil keeps that one. Software ignores it.
   public var vaapiQuality: Int?
+  /// The number of x264's sliced threads, which overrides the configuration's; nil keeps that one. Hardware ignores it.
+  public var threads: Int?
 
   /// Creates restrictions; without arguments there are none.
   public init(
     maximumSize: PictureSize? = nil, effort: EncodingEffort? = nil, color: ColorDescription? = nil,
-    vaapiQuality: Int? = nil
+    vaapiQuality: Int? = nil, threads: Int? = nil
   ) {
     self.maximumSize = maximumSize
     self.effort = effort
     self.color = color
     self.vaapiQuality = vaapiQuality
+    self.threads = threads
   }
 
   /// Returns `size`, or the largest allowed size of the same aspect ratio, rounded to even samples.
@@ -50,6 +54,7 @@ extension EncoderConfiguration {
     if let effort = restrictions.effort { restricted.effort = effort }
     if let color = restrictions.color { restricted.color = color }
     if let level = restrictions.vaapiQuality { restricted.vaapiQuality = level }
+    if let threads = restrictions.threads { restricted.threads = threads }
     return restricted
   }
 }

@@ -23,11 +23,13 @@ extension Pipeline {
   ///   - fallback: The effort to take by itself; nil for none.
   ///   - level: VA-API's quality level; nil for that of the encoder's configuration.
   ///   - faster: The quality level to take by itself; nil for none.
+  ///   - threads: The number of x264's sliced threads; nil for that of the encoder's configuration.
   package func govern(
-    _ effort: EncodingEffort?, fallback: EncodingEffort?, vaapiQuality level: Int? = nil, faster: Int? = nil
+    _ effort: EncodingEffort?, fallback: EncodingEffort?, vaapiQuality level: Int? = nil, faster: Int? = nil,
+    threads: Int? = nil
   ) {
     rates.withLock {
-      ($0.effort, $0.vaapiQuality) = (effort, level)
+      ($0.effort, $0.vaapiQuality, $0.threads) = (effort, level, threads)
       requests.govern($0.encoder, fallback: fallback, faster: faster)
       small?.follow($0.encoder)
     }

@@ -78,6 +78,8 @@ package final class Pipeline: @unchecked Sendable {
     var effort: EncodingEffort?
     /// The quality level of hardware that a governor has chosen.
     var vaapiQuality: Int?
+    /// The number of x264's sliced threads that was found to gain something.
+    var threads: Int?
     /// The color description of the samples, where it differs from the encoder's original one.
     var color: ColorDescription?
 
@@ -86,7 +88,7 @@ package final class Pipeline: @unchecked Sendable {
       var encoder = restrictions.encoder
       encoder.color = color
       encoder.effort = encoder.effort ?? effort
-      encoder.vaapiQuality = vaapiQuality
+      (encoder.vaapiQuality, encoder.threads) = (vaapiQuality, threads)
       return encoder
     }
 
