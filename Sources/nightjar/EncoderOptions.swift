@@ -106,7 +106,12 @@ struct EncoderOptions: ParsableArguments {
   var intraRefresh = false
 
   @Option(
-    help: ArgumentHelp("x264: threads, auto or a number; each adds a slice.", valueName: "count"))
+    help: ArgumentHelp(
+      "x264: threads, auto or a number; each adds a slice.",
+      discussion: """
+        auto is one for each 1080p30 of pixels. With --x264-preset auto it also tries two where the host has idle \
+        processors, and keeps them while they bring a picture's last packet forward.
+        """, valueName: "count"))
   var threads: String?
 
   @Option(

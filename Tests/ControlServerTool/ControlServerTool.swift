@@ -193,7 +193,7 @@ private struct Witness: CameraTarget {
         x264Preset: nil, bitrateShare: 0.7, changes: 2),
       quality: .init(
         x264Preset: "veryfast", reason: "room", encodeP99Ms: 9.5, encodeLimitMs: 16.7, processors: 0.42,
-        processorBudget: 2, changes: 1),
+        processorBudget: 2, threads: 2, changes: 1),
       threads: [
         .init(name: "nj-capture", policy: "rr", priority: 5, timerSlackNs: 1, cpus: "0-1"),
         .init(name: "nj-encode", policy: "other", priority: 0, timerSlackNs: 1, cpus: "0-1"),

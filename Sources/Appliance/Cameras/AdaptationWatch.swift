@@ -19,12 +19,13 @@ struct AdaptationWatch: ~Copyable {
   /// - Parameters:
   ///   - budget: the processors that the program may use.
   ///   - governsPreset: `true` if the preset of software is chosen by measurement.
+  ///   - triesThreads: `true` if the number of x264's threads is chosen by measurement as well.
   ///   - levels: the levels of the hardware, if its quality level is chosen by measurement.
   ///   - sysfs: the path where sysfs is mounted.
   /// - Throws: ``SystemFailure`` if the system has no thread left.
   init(
     _ pipeline: Pipeline, _ options: CameraAdaptation, _ budget: ProcessorBudget, governsPreset: Bool,
-    levels: HardwareLevels?, sysfs: String
+    triesThreads: Bool, levels: HardwareLevels?, sysfs: String
   ) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
     // Before the encode thread owns the encoder.
@@ -32,7 +33,8 @@ struct AdaptationWatch: ~Copyable {
     let (preset, threads) = (configuration.x264Preset, configuration.threads)
     let thread = try NamedThread("nj-adapt") {
       let effort = EffortControl(
-        pipeline, preset: governsPreset ? preset : nil, levels: levels, threads: threads, budget)
+        pipeline, preset: governsPreset ? preset : nil, levels: levels, threads: threads,
+        triesThreads: triesThreads, budget)
       adaptation.run(options, effort, sysfs: sysfs, preset: preset)
     }
     self.thread = thread

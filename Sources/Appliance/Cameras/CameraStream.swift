@@ -108,7 +108,8 @@ final class CameraStream {
     let levels = command.governsQuality ? opened.levels : nil
     guard command.adapts || command.governsEffort || levels != nil else { return }
     adaptationWatch = try AdaptationWatch(
-      pipeline, command.adaptation, budget, governsPreset: command.governsEffort, levels: levels,
+      pipeline, command.adaptation, budget, governsPreset: command.governsEffort,
+      triesThreads: command.encoding.triesThreads(pipeline.encoder.configuration), levels: levels,
       sysfs: command.orientation.sysfs ?? "/sys")
   }
 

@@ -11,7 +11,12 @@ package import Streaming
 package struct EffortControl {
   private let pipeline: Pipeline
   private let budget: ProcessorBudget
+  /// The number of threads of the encoder's configuration.
   private let threads: Int
+  /// The trial of two sliced threads; nil if the number of threads is configured, or trials make no sense.
+  private var sliced: SlicedThreads?
+  /// The time of the last change of the preset.
+  private var presetChanged: Instant
   /// The name of the software's library.
   private let library: String
   /// The governor of the preset; nil if the preset is configured.
@@ -54,15 +59,19 @@ package struct EffortControl {
   /// - Parameters:
   ///   - preset: the preset that the software was opened with; nil if it stays as it is configured.
   ///   - levels: the levels of the hardware; nil if the quality level stays as it is configured.
+  ///   - triesThreads: `true` if two sliced threads are tried. With a configured preset they are not.
   package init?(
-    _ pipeline: Pipeline, preset: String?, levels: HardwareLevels?, threads: Int, _ budget: ProcessorBudget
+    _ pipeline: Pipeline, preset: String?, levels: HardwareLevels?, threads: Int, triesThreads: Bool = false,
+    _ budget: ProcessorBudget
   ) {
     let codec = pipeline.codec
     let governor = preset.flatMap { Self.governor(from: $0, of: codec, budget) }
     guard governor != nil || levels != nil else { return nil }
     (self.pipeline, self.budget, self.threads) = (pipeline, budget, threads)
     (self.preset, self.levels) = (governor, levels)
+    sliced = triesThreads && governor != nil ? SlicedThreads() : nil
     library = codec.softwareLibrary
+    presetChanged = .now()
     last = (
       .now(), pipeline.encoderWork.busy, pipeline.smallEncoderTime, ProcessorBudget.used, pipeline.lateFrames
     )
@@ -87,7 +96,8 @@ package struct EffortControl {
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
   package mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
-    let before = (effort: preset?.effort, level: level?.level, faster: level?.faster)
+    let before = (effort: preset?.effort, level: level?.level, faster: level?.faster, threads: atWorkThreads)
+    let former = sliced?.outcome
     // What the encode stage took by itself is kept, also if the other encoder has taken over since.
     if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
     if let taken = pipeline.takeFallenQuality() { level?.noteFallen(to: taken, at: now) }
@@ -97,37 +107,63 @@ package struct EffortControl {
     )
     times.removeAll()
     pipeline.takeEncodeTimes(&times)
-    let former = atWork
+    let formerEncoder = atWork
     atWork = pipeline.encoderAtWork
     // A second in which two encoders encoded says nothing of either.
-    if atWork == former {
+    if atWork == formerEncoder {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
         // The encoder of small pictures has the same effort, on one thread.
-        encoderTime: (present.busy - last.busy) * Int64(threads) + (present.small - last.small),
+        encoderTime: (present.busy - last.busy) * Int64(before.threads) + (present.small - last.small),
         processTime: present.process - last.process,
         dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
       note(measurement, at: now)
+      if preset?.effort != before.effort { presetChanged = now }
+      noteThreads(measurement, at: now)
     }
     let elapsed = max((present.time - last.time).seconds, 0.001)
-    let share = (present.busy - last.busy).seconds * Double(threads) / elapsed
+    let share = (present.busy - last.busy).seconds * Double(before.threads) / elapsed
     reserve = isSoftware ? preset.map { share * (1 - $0.rungs[0].cost / $0.rungs[$0.rung].cost) } ?? 0 : 0
     last = present
-    guard preset?.effort != before.effort || level?.level != before.level || level?.faster != before.faster else {
-      return nil
-    }
+    let told = [
+      words(from: before.effort), words(from: before.level), sliced?.outcome == former ? nil : threadWords,
+    ].compactMap { $0 }
+    guard
+      preset?.effort != before.effort || level?.level != before.level || level?.faster != before.faster
+        || atWorkThreads != before.threads
+    else { return told.isEmpty ? nil : told.joined(separator: "; ") }
     // Before its first change, the preset is that of the configuration.
     let effort = preset.flatMap { $0.changes > 0 ? $0.effort : nil }
-    pipeline.govern(effort, fallback: preset?.fallback, vaapiQuality: level?.level, faster: level?.faster)
-    let told = [words(from: before.effort), words(from: before.level)].compactMap { $0 }
+    pipeline.govern(
+      effort, fallback: preset?.fallback, vaapiQuality: level?.level, faster: level?.faster,
+      threads: sliced?.isRequested == true ? SlicedThreads.threads : nil)
     return told.isEmpty ? nil : told.joined(separator: "; ")
+  }
+
+  /// The number of threads with which software is to encode.
+  private var atWorkThreads: Int { sliced?.isRequested == true ? SlicedThreads.threads : threads }
+
+  /// Gives a measurement to the trial of threads.
+  private mutating func noteThreads(_ measurement: QualityGovernor.Measurement, at now: Instant) {
+    guard isSoftware, let preset else {
+      _ = sliced?.end(at: now)
+      return
+    }
+    let isSettled = now - presetChanged >= SlicedThreads.calm && preset.percentile99 != nil && !preset.hasRoom
+    _ = sliced?.note(measurement, isSettled: isSettled, budget: budget.processors, at: now) { [budget] in
+      budget.claim(at: now)
+    }
   }
 
   /// Gives a measurement to the governor of the encoder at work. The first one of hardware with levels makes its governor.
   private mutating func note(_ measurement: QualityGovernor.Measurement, at now: Instant) {
     let claim = { [budget] in budget.claim(at: now) }
     switch atWork {
-    case .software: _ = preset?.note(measurement, at: now, claim: claim)
+    case .software:
+      var measurement = measurement
+      // The time that a second thread saves is not there for a greater effort.
+      if sliced?.isRequested == true { measurement.heat = max(measurement.heat, .warm) }
+      _ = preset?.note(measurement, at: now, claim: claim)
     case .hardware:
       guard let present = levels?.levels else {
         // Other hardware may have taken the place of that which had levels.
@@ -150,7 +186,8 @@ package struct EffortControl {
         StreamStatus.Quality(
           x264Preset: Self.name($0.effort), reason: $0.reason.map(Self.name),
           encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, processors: $0.processors,
-          processorBudget: budget.processors, changes: $0.changes)
+          processorBudget: budget.processors, threads: sliced?.isKept == true ? SlicedThreads.threads : nil,
+          changes: $0.changes)
       }
     case .hardware:
       level.map {
@@ -195,6 +232,22 @@ package struct EffortControl {
     guard let level, level.changes > 0, let former, former != level.level else { return nil }
     let verb = isSoftware ? "will take over" : "continues"
     return "VA-API \(verb) with quality level \(level.level) instead of \(former): \(words(for: level.reason))"
+  }
+
+  /// The last outcome of a trial of threads in words.
+  private var threadWords: String? {
+    func milliseconds(_ time: Duration) -> String { Terminal.decimal(time.milliseconds, digits: 1) }
+    let one = "\(library) continues with one thread"
+    return switch sliced?.outcome {
+    case .kept(let alone, let two):
+      "\(library) continues with two sliced threads: a picture takes \(milliseconds(two)) ms instead of "
+        + "\(milliseconds(alone))"
+    case .noGain(let alone, let two):
+      "\(one): with two a picture took \(milliseconds(two)) ms, and \(milliseconds(alone)) before"
+    case .effort: "\(one): the conditions of the trial of two have changed"
+    case .budget: "\(one): with two \(words(for: .budget))"
+    case nil: nil
+    }
   }
 
   private func words(for reason: QualityGovernor.Reason?) -> String {

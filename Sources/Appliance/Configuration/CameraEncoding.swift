@@ -2,6 +2,7 @@ package import Encoding
 import Glibc
 package import Media
 import Platform
+import Streaming
 
 /// The settings of the encoder. The preset gives the values that are missing.
 package struct CameraEncoding: Hashable, Sendable {
@@ -68,6 +69,17 @@ package struct CameraEncoding: Hashable, Sendable {
   package var governsEffort: Bool {
     guard encoder != .vaapi, EncoderSelector.softwareName(for: codec) != nil else { return false }
     return x264Preset == .auto || x264Preset == nil && preset == .liveCapture
+  }
+
+  /// Returns `true` if the number of x264's threads is chosen by measurement while the stream runs: for pictures of one slice and
+  /// of 1280x720 samples or more, on a host with two processors.
+  package func triesThreads(_ configuration: EncoderConfiguration) -> Bool {
+    guard governsEffort, threads == nil, Self.processors >= SlicedThreads.threads, configuration.codec == .h264 else {
+      return false
+    }
+    return configuration.threads == 1 && configuration.size.pixels >= SlicedThreads.leastPixels
+      && configuration.slices == 1 && configuration.sliceBytes == nil && !configuration.streamsSlices
+      && configuration.lookahead == 0 && configuration.refreshFrames == nil
   }
 
   /// `true` if the quality level of hardware is chosen by measurement while the stream runs.

@@ -173,6 +173,7 @@ package enum StatusText {
         "VA-API's level \(quality.vaapiQuality ?? 0) of \(quality.vaapiQualityLevels ?? 0), 1 is the best"
       }
     var words = ["\(choice), changed \(times(quality.changes))"]
+    if let threads = quality.threads { words.append("\(threads) sliced threads") }
     if let time = quality.encodeP99Ms {
       words.append(
         "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "

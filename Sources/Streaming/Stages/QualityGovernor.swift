@@ -167,6 +167,8 @@ package struct QualityGovernor: Sendable {
     (self.rungs, self.budget, rung) = (rungs, budget, start)
   }
 
+  /// `true` while there is room for a greater effort, which is awaited.
+  package var hasRoom: Bool { roomSince != nil }
   /// The present effort.
   package var effort: EncodingEffort { rungs[rung].effort }
   /// The effort that the encoder takes by itself when two frames in a row are late; nil at the lowest rung.

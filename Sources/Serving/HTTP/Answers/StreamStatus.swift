@@ -295,6 +295,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var processors: Double?
     /// The processors that the program may use, for all cameras and viewers together; nil while hardware encodes.
     package var processorBudget: Double?
+    /// The number of x264's sliced threads, while a trial has shown that they bring the last packet forward; nil otherwise.
+    package var threads: Int?
     /// The number of changes so far.
     package var changes: Int
 
@@ -302,12 +304,13 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package init(
       x264Preset: String? = nil, vaapiQuality: Int? = nil, vaapiQualityLevels: Int? = nil, reason: String?,
       encodeP99Ms: Double?, encodeLimitMs: Double, processors: Double? = nil, processorBudget: Double? = nil,
-      changes: Int
+      threads: Int? = nil, changes: Int
     ) {
       (self.x264Preset, self.reason) = (x264Preset, reason)
       (self.vaapiQuality, self.vaapiQualityLevels) = (vaapiQuality, vaapiQualityLevels)
       (self.encodeP99Ms, self.encodeLimitMs) = (encodeP99Ms, encodeLimitMs)
-      (self.processors, self.processorBudget, self.changes) = (processors, processorBudget, changes)
+      (self.processors, self.processorBudget) = (processors, processorBudget)
+      (self.threads, self.changes) = (threads, changes)
     }
   }
 

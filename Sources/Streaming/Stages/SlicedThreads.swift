@@ -1,0 +1,170 @@
+package import Platform
+
+/// Finds out by trial whether two sliced threads of x264 bring the last packet of a picture forward, and keeps them while they do.
+/// x264 cuts each picture into two slices, and encodes these at once (`b_sliced_threads`).
+///
+/// ```
+///                 a minute without a change, and room for no greater effort
+/// one thread ───────────────────────────────────────────────────────────► two threads on trial ─────► two threads
+///            ◄─────────────────────────────────────────────────────────── no gain, another effort, budget
+/// ```
+///
+/// The effort comes first: a greater one makes better pictures, and a trial begins only if there is room for none. While two threads
+/// are at work, the effort does not grow, because the time that they save is not there for it.
+///
+/// The value has no clock, no thread and no encoder: ``note(_:isSettled:budget:at:)`` takes what was measured in about a second.
+package struct SlicedThreads: Sendable {
+  /// The outcome of a trial, or the reason for its end.
+  package enum Outcome: Hashable, Sendable {
+    /// A picture takes `two` instead of `one`, by the medians.
+    case kept(one: Duration, two: Duration)
+    /// Two threads gain too little: a picture takes `two`, and `one` with one thread.
+    case noGain(one: Duration, two: Duration)
+    /// The effort changed.
+    case effort
+    /// The process used more than its share of the processors.
+    case budget
+  }
+
+  /// The number of threads on trial.
+  package static let threads = 2
+  /// The fewest samples of a picture, those of 1280x720, for which an outsider sees the gain.
+  package static let leastPixels = 1280 * 720
+  /// The time for which the effort must have been the same.
+  package static let calm = Duration(seconds: 60)
+  /// The time after a request without judgement: the encoder must be made, and waits up to ten seconds for a key frame.
+  static let settling = Duration(seconds: 15)
+  /// The length of a measurement, by which a trial is judged.
+  static let measuring = Duration(seconds: 10)
+  /// The length of a measurement by which kept threads are judged again.
+  static let review = Duration(seconds: 60)
+  /// The fewest pictures that decide anything.
+  static let fewest = 60
+  /// The part of the time with one thread within which a picture must be encoded for the threads to be kept.
+  static let gain = 0.85
+  /// The part of that time above which kept threads are given up.
+  static let loss = 0.95
+  /// The processors, as a multiple of the encoder's, that two threads take: each slice has its own beginning.
+  static let cost = 1.15
+  /// The time from the end of one trial to the next: at first, and at most.
+  static let pauses = Duration(seconds: 600)...Duration(seconds: 7200)
+
+  private enum Phase {
+    case resting(until: Instant)
+    case alone
+    case onTrial(since: Instant)
+    case kept
+  }
+
+  /// `true` while two threads are requested.
+  package var isRequested: Bool {
+    switch phase {
+    case .onTrial, .kept: true
+    case .resting, .alone: false
+    }
+  }
+  /// `true` while two threads are at work because they gain something.
+  package var isKept: Bool { if case .kept = phase { true } else { false } }
+  /// The last outcome; nil before any.
+  package private(set) var outcome: Outcome?
+
+  private var phase = Phase.alone
+  private var pause = Self.pauses.lowerBound
+  /// The median time of a picture with one thread.
+  private var one = Duration.zero
+  private var times = LatencyHistogram()
+  private var elapsed = Duration.zero
+  private var encoderTime = Duration.zero
+  private var processTime = Duration.zero
+
+  /// Creates the state with one thread.
+  package init() {}
+
+  /// Takes a measurement. Returns `true` if ``isRequested`` or ``isKept`` has changed.
+  ///
+  /// - Parameters:
+  ///   - isSettled: `true` if the effort has been the same for ``calm``, and there is room for no greater one.
+  ///   - budget: the processors that the process may use together.
+  ///   - claim: returns `true` if this stream may begin a trial now; of several streams on one budget one at a time may.
+  package mutating func note(
+    _ measurement: QualityGovernor.Measurement, isSettled: Bool, budget: Double, at now: Instant,
+    claim: () -> Bool = { true }
+  ) -> Bool {
+    // Without viewers nothing is encoded, and what was measured before is of another scene.
+    guard measurement.times.count > 0 else {
+      forget()
+      if case .onTrial = phase { return end(.effort, at: now) }
+      return false
+    }
+    switch phase {
+    case .resting(let until):
+      if now >= until { phase = .alone }
+      return false
+    case .alone:
+      guard isSettled else {
+        forget()
+        return false
+      }
+      add(measurement)
+      guard isMeasured(for: Self.measuring) else { return false }
+      one = times.percentile(0.5)
+      let hasRoom = processors + encoder * (Self.cost - 1) <= budget
+      forget()
+      guard hasRoom, claim() else { return false }
+      phase = .onTrial(since: now)
+      return true
+    case .onTrial(let since):
+      guard isSettled else { return end(.effort, at: now) }
+      guard now - since >= Self.settling else { return false }
+      add(measurement)
+      guard isMeasured(for: Self.measuring) else { return false }
+      return judge(Self.gain, budget, at: now)
+    case .kept:
+      guard isSettled else { return end(.effort, at: now) }
+      add(measurement)
+      guard isMeasured(for: Self.review) else { return false }
+      return judge(Self.loss, budget, at: now)
+    }
+  }
+
+  /// Ends what is requested, because another encoder has taken over. Returns `true` if that is a change.
+  package mutating func end(at now: Instant) -> Bool {
+    forget()
+    return isRequested && end(.effort, at: now)
+  }
+
+  /// Judges two threads by what was measured. They are kept if a picture takes at most `part` of the time with one.
+  private mutating func judge(_ part: Double, _ budget: Double, at now: Instant) -> Bool {
+    let (two, isOver) = (times.percentile(0.5), processors > budget)
+    forget()
+    if isOver { return end(.budget, at: now) }
+    guard two.seconds <= one.seconds * part else { return end(.noGain(one: one, two: two), at: now) }
+    guard !isKept else { return false }
+    (phase, outcome, pause) = (.kept, .kept(one: one, two: two), Self.pauses.lowerBound)
+    return true
+  }
+
+  private mutating func end(_ outcome: Outcome, at now: Instant) -> Bool {
+    forget()
+    (phase, self.outcome) = (.resting(until: now + pause), outcome)
+    pause = min(pause * 2, Self.pauses.upperBound)
+    return true
+  }
+
+  private var processors: Double { processTime.seconds / max(elapsed.seconds, 0.001) }
+  private var encoder: Double { encoderTime.seconds / max(elapsed.seconds, 0.001) }
+
+  private func isMeasured(for length: Duration) -> Bool { elapsed >= length && times.count >= Self.fewest }
+
+  private mutating func add(_ measurement: QualityGovernor.Measurement) {
+    times.add(measurement.times)
+    elapsed = elapsed + measurement.elapsed
+    encoderTime = encoderTime + measurement.encoderTime
+    processTime = processTime + measurement.processTime
+  }
+
+  private mutating func forget() {
+    times.removeAll()
+    (elapsed, encoderTime, processTime) = (.zero, .zero, .zero)
+  }
+}
