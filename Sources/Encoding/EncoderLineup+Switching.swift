@@ -89,7 +89,9 @@ extension EncoderLineup {
     hasStandby = true
     let slots = active
     standby.perform(
-      state.restrict(restrictions) { slots.change(effort: $0.effort, vaapiQuality: $0.vaapiQuality, threads: $0.threads) })
+      state.restrict(restrictions) {
+        slots.change(effort: $0.effort, vaapiQuality: $0.vaapiQuality, threads: $0.threads)
+      })
   }
 
   /// Has other slots made for a quality level that the driver has refused in mid-stream.

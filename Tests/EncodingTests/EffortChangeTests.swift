@@ -48,7 +48,7 @@
       try turning.check()
     }
 
-    @Test func `another number of threads takes over at a key frame that is due, and ffmpeg decodes each picture`() throws {
+    @Test func `another number of threads begins at a key frame that is due, and ffmpeg decodes each picture`() throws {
       var configuration = EncoderConfiguration(
         size: TurningStream.landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709, x264Preset: "superfast")
       configuration.bufferSeconds = 0.5

@@ -50,7 +50,9 @@ public final class PictureWatch: Sendable {
   /// - Parameter planes: The picture's samples; nil for a coded picture.
   package func note(_ planes: NV12Planes?, isFullRange: Bool, at now: Instant) {
     count.add(1, ordering: .relaxed)
-    guard let planes, measures.load(ordering: .relaxed), now.nanoseconds >= nextMeasurement.load(ordering: .relaxed) else { return }
+    guard let planes, measures.load(ordering: .relaxed),
+      now.nanoseconds >= nextMeasurement.load(ordering: .relaxed)
+    else { return }
     nextMeasurement.store(now.nanoseconds + Self.interval.nanoseconds, ordering: .relaxed)
     let former = measured.load(ordering: .relaxed)
     // A picture before a long gap says nothing about the rate.

@@ -12,7 +12,7 @@ package import Platform
 /// The effort comes first: a greater one makes better pictures, and a trial begins only if there is room for none. While two threads
 /// are at work, the effort does not grow, because the time that they save is not there for it.
 ///
-/// The value has no clock, no thread and no encoder: ``note(_:isSettled:budget:at:)`` takes what was measured in about a second.
+/// The value has no clock, no thread and no encoder: ``note(_:isSettled:budget:at:claim:)`` takes what was measured in about a second.
 package struct SlicedThreads: Sendable {
   /// The outcome of a trial, or the reason for its end.
   package enum Outcome: Hashable, Sendable {
