@@ -82,7 +82,7 @@ extension EncoderLineup {
   }
 
   /// Requests encoders with these restrictions; they take over with one of the next frames once they are ready. If only
-  /// the effort or the quality level differs and the live encoder accepts it, the live encoder changes. Does nothing after
+  /// the effort, the quality level or the threads differ and the live encoder accepts that, the live encoder changes. Does nothing after
   /// ``stop()``, or for pictures of one size.
   public func restrict(_ restrictions: EncoderRestrictions) {
     guard !isStopped, let standby else { return }

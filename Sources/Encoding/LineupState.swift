@@ -20,7 +20,7 @@ package struct LineupState {
     case warm(EncoderConfiguration)
     /// Other slots are made.
     case make(EncoderConfiguration)
-    /// The standby slots change to this effort and quality level, or other slots are made.
+    /// The standby slots change to this effort, quality level and number of threads, or other slots are made.
     case adopt(EncoderConfiguration)
     /// The standby is ended.
     case end
@@ -138,21 +138,31 @@ package struct LineupState {
   /// Returns the task for the standby slots after the slots of `next` failed.
   package func standby(insteadOf next: Shape) -> Standby { keepsStandby ? .make(next.configuration) : .end }
 
-  /// Requests other restrictions. If only the effort or the quality level differs, `change` returns `true` if the live encoder
-  /// accepted that of the configuration.
+  /// Requests other restrictions. If only the effort, the quality level or the number of threads differs, `change` returns `true`
+  /// if the live encoder accepted those of the configuration. A lesser effort does not wait for slots with other threads: if the
+  /// live encoder refuses both together, `change` gets the effort and the quality level alone.
   package mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncoderConfiguration) -> Bool) -> Standby
   {
     wanted = restrictions
     waited = 0
-    if let pending, pending.configuration.differsInEffortAlone(from: current.configuration),
-      change(pending.configuration)
-    {
-      current = pending
-      changes.adaptations += 1
+    adopt(restrictions, change)
+    if isPending, restrictions.threads != current.restrictions.threads {
+      var kept = restrictions
+      kept.threads = current.restrictions.threads
+      adopt(kept, change)
     }
     if let pending { return .make(pending.configuration) }
     guard keepsStandby, let other = shape(isRotated: !current.isRotated, wanted) else { return .end }
     return .adopt(other.configuration)
+  }
+
+  /// Makes `restrictions` those of the live slots, if nothing else differs than what `change` accepts.
+  private mutating func adopt(_ restrictions: EncoderRestrictions, _ change: (EncoderConfiguration) -> Bool) {
+    guard restrictions != current.restrictions, let next = shape(isRotated: current.isRotated, restrictions),
+      next.configuration.differsInEffortAlone(from: current.configuration), change(next.configuration)
+    else { return }
+    current = next
+    changes.adaptations += 1
   }
 
   /// Notes that the live hardware keeps `level`, and refuses the requested one. Returns the task for the standby slots; nil if

@@ -169,6 +169,27 @@ import Testing
     #expect(state.restrict(both) { _ in true } == .make(smaller))
   }
 
+  @Test func `another effort does not wait for the slots with other threads, which wait for a key frame`() throws {
+    var state = Self.state(.scaled)
+    var asked: [Int] = []
+    let standby = state.restrict(EncoderRestrictions(effort: Self.least, threads: 2)) {
+      asked.append($0.threads)
+      return $0.effort == Self.least && $0.threads == 1
+    }
+    #expect(asked == [2, 1])
+    var expected = Self.configuration(effort: Self.least)
+    expected.threads = 2
+    #expect(standby == .make(expected))
+    #expect(state.changes.adaptations == 1 && !state.isFirst)
+    let first = state.next(for: Self.wide, isDue: false) { _ in true }
+    #expect(first == nil)
+    let due = state.next(for: Self.wide, isDue: true) { _ in true }
+    let next = try #require(due)
+    #expect(next.configuration == expected)
+    #expect(state.change(to: next, former: Self.configuration(effort: Self.least)) == .end)
+    #expect(state.changes.adaptations == 2 && state.isSettled(for: Self.wide))
+  }
+
   @Test(arguments: [true, false])
   func `another quality level is the live hardware's where it takes that`(takes: Bool) {
     var state = Self.state()
