@@ -28,8 +28,8 @@ struct AdaptationWatch: ~Copyable {
     triesThreads: Bool, levels: HardwareLevels?, sysfs: String
   ) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
-    // Before the encode thread owns the encoder.
-    let configuration = pipeline.encoder.configuration
+    // That of the encoder at work may be another one already, with two threads or smaller pictures.
+    let configuration = pipeline.originalConfiguration
     let (preset, threads) = (configuration.x264Preset, configuration.threads)
     let thread = try NamedThread("nj-adapt") {
       let effort = EffortControl(

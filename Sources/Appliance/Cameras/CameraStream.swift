@@ -109,7 +109,7 @@ final class CameraStream {
     guard command.adapts || command.governsEffort || levels != nil else { return }
     adaptationWatch = try AdaptationWatch(
       pipeline, command.adaptation, budget, governsPreset: command.governsEffort,
-      triesThreads: command.encoding.triesThreads(pipeline.encoder.configuration), levels: levels,
+      triesThreads: command.encoding.triesThreads(pipeline.originalConfiguration), levels: levels,
       sysfs: command.orientation.sysfs ?? "/sys")
   }
 

@@ -59,7 +59,8 @@ package final class Pipeline: @unchecked Sendable {
   let thinning = FrameThinning()
   let reducer = FrameReducer()
   let rates: Mutex<Rates>
-  private let nominalRate: FrameRate
+  /// The encoder's configuration at the start, before any restriction. Any thread may read it, unlike the encoder's.
+  package let originalConfiguration: EncoderConfiguration
   private let outcome = Mutex<Outcome?>(nil)
   let end = Mutex<Instant?>(nil)
   private var threads: Threads?
@@ -141,7 +142,7 @@ package final class Pipeline: @unchecked Sendable {
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
     sourceFormat = source.format
-    nominalRate = encoder.configuration.frameRate
+    originalConfiguration = encoder.configuration
     rates = Mutex(Rates(bitrate: encoder.configuration.bitrate))
     requests.noteBitrate(encoder.configuration.bitrate)
     interrupt = try Interrupt()
@@ -321,7 +322,9 @@ package final class Pipeline: @unchecked Sendable {
   }
 
   /// The frame rate in frames a second that the encoder assumes. Any thread may read it, unlike the encoder's.
-  package var frameRate: FrameRate { statisticsRecorder.encode.withLock { $0.frameRate } ?? nominalRate }
+  package var frameRate: FrameRate {
+    statisticsRecorder.encode.withLock { $0.frameRate } ?? originalConfiguration.frameRate
+  }
 
   /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half rotations
   /// and mirrors may follow. Any thread may call it, at any time.
