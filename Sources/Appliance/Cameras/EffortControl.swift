@@ -15,8 +15,9 @@ package struct EffortControl {
   private let threads: Int
   /// The trial of two sliced threads; nil if the number of threads is configured, or trials make no sense.
   private var sliced: SlicedThreads?
-  /// The time of the last change of the preset.
-  private var presetChanged: Instant
+  /// The time until which what a trial of threads presumes was another or changed: the encoder at work, its preset, or the
+  /// restrictions of the stream.
+  private var unsettled: Instant
   /// The name of the software's library.
   private let library: String
   /// The governor of the preset; nil if the preset is configured.
@@ -71,7 +72,7 @@ package struct EffortControl {
     (self.preset, self.levels) = (governor, levels)
     sliced = triesThreads && governor != nil ? SlicedThreads() : nil
     library = codec.softwareLibrary
-    presetChanged = .now()
+    unsettled = .now()
     last = (
       .now(), pipeline.encoderWork.busy, pipeline.smallEncoderTime, ProcessorBudget.used, pipeline.lateFrames
     )
@@ -118,8 +119,10 @@ package struct EffortControl {
         processTime: present.process - last.process,
         dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
       note(measurement, at: now)
-      if preset?.effort != before.effort { presetChanged = now }
+      if preset?.effort != before.effort { unsettled = now }
       noteThreads(measurement, at: now)
+    } else {
+      unsettled = now
     }
     let elapsed = max((present.time - last.time).seconds, 0.001)
     let share = (present.busy - last.busy).seconds * Double(before.threads) / elapsed
@@ -146,10 +149,14 @@ package struct EffortControl {
   /// Gives a measurement to the trial of threads.
   private mutating func noteThreads(_ measurement: QualityGovernor.Measurement, at now: Instant) {
     guard isSoftware, let preset else {
+      unsettled = now
       _ = sliced?.end(at: now)
       return
     }
-    let isSettled = now - presetChanged >= SlicedThreads.calm && preset.percentile99 != nil && !preset.hasRoom
+    // Other sizes and rates have other encode times.
+    if pipeline.restrictions != StreamRestrictions() { unsettled = now }
+    // Without viewers, and for some seconds after them, the governor knows of no room. A trial begins later than it does.
+    let isSettled = now - unsettled >= SlicedThreads.calm && !preset.hasRoom
     _ = sliced?.note(measurement, isSettled: isSettled, budget: budget.processors, at: now) { [budget] in
       budget.claim(at: now)
     }
@@ -237,7 +244,7 @@ package struct EffortControl {
   /// The last outcome of a trial of threads in words.
   private var threadWords: String? {
     func milliseconds(_ time: Duration) -> String { Terminal.decimal(time.milliseconds, digits: 1) }
-    let one = "\(library) continues with one thread"
+    let one = "\(library) \(isSoftware ? "continues" : "will take over") with one thread"
     return switch sliced?.outcome {
     case .kept(let alone, let two):
       "\(library) continues with two sliced threads: a picture takes \(milliseconds(two)) ms instead of "

@@ -20,7 +20,7 @@ package struct SlicedThreads: Sendable {
     case kept(one: Duration, two: Duration)
     /// Two threads gain too little: a picture takes `two`, and `one` with one thread.
     case noGain(one: Duration, two: Duration)
-    /// The effort changed.
+    /// A condition of the trial has changed, such as the effort, or no picture came.
     case effort
     /// The process used more than its share of the processors.
     case budget
@@ -83,7 +83,8 @@ package struct SlicedThreads: Sendable {
   /// Takes a measurement. Returns `true` if ``isRequested`` or ``isKept`` has changed.
   ///
   /// - Parameters:
-  ///   - isSettled: `true` if the effort has been the same for ``calm``, and there is room for no greater one.
+  ///   - isSettled: `true` if the effort and what else the encode times depend on have been the same for ``calm``, and there is
+  ///     room for no greater effort.
   ///   - budget: the processors that the process may use together.
   ///   - claim: returns `true` if this stream may begin a trial now; of several streams on one budget one at a time may.
   package mutating func note(
