@@ -124,6 +124,10 @@ package struct EffortControl {
     } else {
       unsettled = now
     }
+    // Two threads are at work until another encoder takes over, and what was measured is theirs.
+    if atWorkThreads < before.threads, preset?.effort == before.effort {
+      preset?.settle(until: now + SlicedThreads.settling)
+    }
     let elapsed = max((present.time - last.time).seconds, 0.001)
     let share = (present.busy - last.busy).seconds * Double(before.threads) / elapsed
     reserve = isSoftware ? preset.map { share * (1 - $0.rungs[0].cost / $0.rungs[$0.rung].cost) } ?? 0 : 0
@@ -167,10 +171,19 @@ package struct EffortControl {
     let claim = { [budget] in budget.claim(at: now) }
     switch atWork {
     case .software:
+      guard sliced?.isRequested == true else {
+        _ = preset?.note(measurement, at: now, claim: claim)
+        return
+      }
+      // The time that a second thread saves is not there for a greater effort, and a lesser one does not pay for the thread.
       var measurement = measurement
-      // The time that a second thread saves is not there for a greater effort.
-      if sliced?.isRequested == true { measurement.heat = max(measurement.heat, .warm) }
-      _ = preset?.note(measurement, at: now, claim: claim)
+      measurement.heat = max(measurement.heat, .warm)
+      var isOverBudget = false
+      _ = preset?.note(measurement, at: now) {
+        isOverBudget = claim()
+        return false
+      }
+      if isOverBudget { _ = sliced?.end(.budget, at: now) }
     case .hardware:
       guard let present = levels?.levels else {
         // Other hardware may have taken the place of that which had levels.

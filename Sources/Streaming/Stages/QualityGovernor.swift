@@ -176,7 +176,8 @@ package struct QualityGovernor: Sendable {
 
   /// Takes a measurement. Returns `true` if ``rung`` has changed.
   ///
-  /// - Parameter claim: Returns `true` if this stream may change now; of several streams on one budget one at a time may.
+  /// - Parameter claim: Returns `true` if this stream may change now; of several streams on one budget one at a time may. It is
+  ///   called for more effort, and for less because of the budget.
   package mutating func note(_ measurement: Measurement, at now: Instant, claim: () -> Bool = { true }) -> Bool {
     // A start has its own delays.
     if began == nil { settledAt = now + Self.warmUp }
@@ -218,6 +219,13 @@ package struct QualityGovernor: Sendable {
     guard rung > 0 else { return }
     let taken = effort.flatMap { effort in rungs.prefix(rung).lastIndex { $0.effort.rawValue <= effort.rawValue } }
     _ = lower(to: taken ?? rung - 1, .late, at: now)
+  }
+
+  /// Forgets the measurements, and adds none before `time`, because the encode times change meanwhile by something else than the
+  /// effort.
+  package mutating func settle(until time: Instant) {
+    forget()
+    settledAt = max(settledAt, time)
   }
 
   /// Returns `true` if the start is so recent, and untroubled, that the effort may grow quickly.

@@ -33,7 +33,7 @@ package struct SlicedThreads: Sendable {
   /// The time for which the effort must have been the same.
   package static let calm = Duration(seconds: 60)
   /// The time after a request without judgement: the encoder must be made, and waits up to ten seconds for a key frame.
-  static let settling = Duration(seconds: 15)
+  package static let settling = Duration(seconds: 15)
   /// The length of a measurement, by which a trial is judged.
   static let measuring = Duration(seconds: 10)
   /// The length of a measurement by which kept threads are judged again.
@@ -65,7 +65,7 @@ package struct SlicedThreads: Sendable {
   }
   /// `true` while two threads are at work because they gain something.
   package var isKept: Bool { if case .kept = phase { true } else { false } }
-  /// The last outcome; nil before any.
+  /// The last outcome; nil before any, and during a trial.
   package private(set) var outcome: Outcome?
 
   private var phase = Phase.alone
@@ -112,7 +112,7 @@ package struct SlicedThreads: Sendable {
       let hasRoom = processors + encoder * (Self.cost - 1) <= budget
       forget()
       guard hasRoom, claim() else { return false }
-      phase = .onTrial(since: now)
+      (phase, outcome) = (.onTrial(since: now), nil)
       return true
     case .onTrial(let since):
       guard isSettled else { return end(.effort, at: now) }
@@ -128,10 +128,13 @@ package struct SlicedThreads: Sendable {
     }
   }
 
-  /// Ends what is requested, because another encoder has taken over. Returns `true` if that is a change.
-  package mutating func end(at now: Instant) -> Bool {
+  /// Ends what is requested, because of `outcome`. Returns `true` if that is a change.
+  package mutating func end(_ outcome: Outcome = .effort, at now: Instant) -> Bool {
     forget()
-    return isRequested && end(.effort, at: now)
+    guard isRequested else { return false }
+    (phase, self.outcome) = (.resting(until: now + pause), outcome)
+    pause = min(pause * 2, Self.pauses.upperBound)
+    return true
   }
 
   /// Judges two threads by what was measured. They are kept if a picture takes at most `part` of the time with one.
@@ -142,13 +145,6 @@ package struct SlicedThreads: Sendable {
     guard two.seconds <= one.seconds * part else { return end(.noGain(one: one, two: two), at: now) }
     guard !isKept else { return false }
     (phase, outcome, pause) = (.kept, .kept(one: one, two: two), Self.pauses.lowerBound)
-    return true
-  }
-
-  private mutating func end(_ outcome: Outcome, at now: Instant) -> Bool {
-    forget()
-    (phase, self.outcome) = (.resting(until: now + pause), outcome)
-    pause = min(pause * 2, Self.pauses.upperBound)
     return true
   }
 

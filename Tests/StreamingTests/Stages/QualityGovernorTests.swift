@@ -147,6 +147,17 @@ import Testing
     #expect(Self.changes(&governor, 5000..<5003) { _ in Load(least: 1) }.isEmpty)
   }
 
+  /// Veryfast uses 0.4 processors, and the rest of the process 0.1.
+  @Test func `while the encode times change by something else than the effort, nothing is judged`() {
+    var governor = Self.governor(start: 2, budget: 0.3)
+    #expect(Self.changes(&governor, 1..<3) { _ in Load(least: 4) }.isEmpty)
+    governor.settle(until: Instant(seconds: 30))
+    #expect(Self.changes(&governor, 3..<30) { _ in Load(least: 4) }.isEmpty)
+    #expect(governor.percentile99 == nil && governor.processors == nil)
+    let first = Self.changes(&governor, 30..<40) { _ in Load(least: 4) }.first
+    #expect(first == Change(second: 32, rung: 1, reason: .budget))
+  }
+
   @Test func `streams on one budget change one after the other`() {
     var governors = [Self.governor(budget: 1.2), Self.governor(budget: 1.2)]
     var turn = 0.0

@@ -99,6 +99,12 @@ import Testing
     _ = Self.changes(&encoder, 0..<60)
     #expect(encoder.end(at: Instant(seconds: 60)) && !encoder.isRequested)
     #expect(!encoder.end(at: Instant(seconds: 61)))
+    var governor = SlicedThreads()
+    _ = Self.changes(&governor, 0..<60)
+    #expect(governor.end(.budget, at: Instant(seconds: 60)) && governor.outcome == .budget)
+    // The next trial, of which nothing is known yet.
+    _ = Self.changes(&governor, 61..<680)
+    #expect(governor.isRequested && !governor.isKept && governor.outcome == nil)
   }
 
   @Test func `without viewers nothing is judged`() {
