@@ -15,8 +15,8 @@ package struct EffortControl {
   private let threads: Int
   /// The trial of two sliced threads; nil if the number of threads is configured, or trials make no sense.
   private var sliced: SlicedThreads?
-  /// The time until which what a trial of threads presumes was another or changed: the encoder at work, its preset, or the
-  /// restrictions of the stream.
+  /// The last time at which something changed, or was restricted, that a trial of threads presumes: the encoder at work, its
+  /// preset, or the stream.
   private var unsettled: Instant
   /// The name of the software's library.
   private let library: String
