@@ -107,10 +107,12 @@ final class CameraStream {
     defer { followBudget() }
     let levels = command.governsQuality ? opened.levels : nil
     guard command.adapts || command.governsEffort || levels != nil else { return }
+    let (encoding, original) = (command.encoding, pipeline.originalConfiguration)
+    // The number of processors is that of the calling thread.
+    let triesThreads = try command.scheduling.confine { encoding.triesThreads(original) }
     adaptationWatch = try AdaptationWatch(
-      pipeline, command.adaptation, budget, governsPreset: command.governsEffort,
-      triesThreads: command.encoding.triesThreads(pipeline.originalConfiguration), levels: levels,
-      sysfs: command.orientation.sysfs ?? "/sys")
+      pipeline, command.adaptation, budget, governsPreset: command.governsEffort, triesThreads: triesThreads,
+      levels: levels, sysfs: command.orientation.sysfs ?? "/sys")
   }
 
   /// Lets the encoder of H.264 beside HEVC take the processors that the budget leaves, and those that the stream's own encoder
