@@ -129,7 +129,7 @@ public struct EncoderCounters: Hashable, Sendable {
   public var recoveries = 0
   /// The number of switches to the encoder of the other orientation.
   public var switches = 0
-  /// The number of changes to another size, preset or quality level, because of ``EncoderRestrictions``.
+  /// The number of changes to another size, preset, threads or quality level, because of ``EncoderRestrictions``.
   public var adaptations = 0
   /// The number of pictures that the camera coded and the encoder passed on.
   public var passed = 0

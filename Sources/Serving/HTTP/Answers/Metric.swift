@@ -200,7 +200,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .hangs: "Fail-overs because a driver did not answer."
     case .recoveries: "Switches back to the hardware encoder."
     case .switches: "Rotations at which another encoder took over."
-    case .adaptations: "Changes of the encoder's size, preset or quality level while it streams."
+    case .adaptations: "Changes of the encoder's size, preset, threads or quality level while it streams."
     case .passed: "Frames of the camera's own H.264 that were passed on."
     case .handovers: "Changes between the camera's own H.264 and frames encoded here."
     case .effort:
