@@ -83,13 +83,17 @@ struct CodedStream {
 }
 
 extension CodedStream {
-  /// Where two IDR pictures in a row have the same `idr_pic_id`, as ffmpeg reads it, of streams with one slice a
-  /// picture.
+  /// Where two IDR pictures in a row have the same `idr_pic_id`, as ffmpeg reads it.
   func repeatedPictureIDs() throws -> [Int] {
     let directory = try TemporaryDirectory()
     let file = directory.url.appendingPathComponent("s.h264")
     try bytes.write(to: file)
-    let identifiers = try TracedHeaders(path: file.path, in: directory).values(of: "idr_pic_id")
+    let headers = try TracedHeaders(path: file.path, in: directory)
+    let types = headers.values(of: "nal_unit_type").filter { $0 == 1 || $0 == 5 }
+    let slices = Array(zip(types, headers.values(of: "first_mb_in_slice")))
+    try #require(types.count == headers.values(of: "first_mb_in_slice").count)
+    // That of the first slice of each picture.
+    let identifiers = zip(slices.filter { $0.0 == 5 }, headers.values(of: "idr_pic_id")).filter { $0.0.1 == 0 }.map(\.1)
     try #require(identifiers.count == keyFrames.count, "\(identifiers)")
     return keyFrames.indices.dropFirst().filter {
       keyFrames[$0] == keyFrames[$0 - 1] + 1 && identifiers[$0] == identifiers[$0 - 1]

@@ -50,7 +50,7 @@
 
     @Test func `another number of threads begins at a key frame that is due, and ffmpeg decodes each picture`() throws {
       var configuration = EncoderConfiguration(
-        size: TurningStream.landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709, x264Preset: "superfast")
+        size: TurningStream.landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709, x264Preset: "veryfast")
       configuration.bufferSeconds = 0.5
       let encoder = try EncoderLineup(
         configuration, aspects: .both,
@@ -59,7 +59,7 @@
       var turning = try TurningStream(encoder)
       try turning.encode(3, TurningStream.landscape)
       for (round, threads) in [2, nil, 2, nil].enumerated() {
-        let name = threads == nil ? "superfast, 1 thread" : "superfast, 2 threads"
+        let name = threads == nil ? "veryfast, 1 thread" : "veryfast, 2 threads"
         encoder.restrict(EncoderRestrictions(threads: threads))
         let isReady = eventually { encoder.isStandbyReady }
         try #require(isReady)
@@ -68,7 +68,14 @@
         #expect(!encoder.name.hasSuffix(name))
         try turning.encode(1, encoder.frameSize(for: TurningStream.landscape), keyFrame: true)
         #expect(encoder.name.hasSuffix(name), "\(encoder.name)")
-        #expect(encoder.counters.adaptations == round + 1)
+        #expect(encoder.counters.adaptations == 3 * round + 1)
+        // A lesser effort and the former one need no other encoder.
+        let lesser = EncoderSelector.effort(ofPreset: "superfast")
+        for (effort, preset) in [(lesser, "superfast"), (nil, "veryfast")] {
+          encoder.restrict(EncoderRestrictions(effort: effort, threads: threads))
+          #expect(encoder.namedPreset == preset && encoder.name.hasSuffix(name.suffix(9)), "\(encoder.name)")
+          try turning.encode(3, encoder.frameSize(for: TurningStream.landscape))
+        }
         // The encoder of the other aspect has as many.
         try turning.encode(2, encoder.frameSize(for: TurningStream.portrait))
         #expect(encoder.name.hasSuffix(name), "\(encoder.name)")
