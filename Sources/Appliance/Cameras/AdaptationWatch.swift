@@ -28,7 +28,7 @@ struct AdaptationWatch: ~Copyable {
     triesThreads: Bool, levels: HardwareLevels?, sysfs: String
   ) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
-    // That of the encoder at work may be another one already, with two threads or smaller pictures.
+    // After a reload, the encoder at work may have two threads or smaller pictures, which are not configured.
     let configuration = pipeline.originalConfiguration
     let (preset, threads) = (configuration.x264Preset, configuration.threads)
     let thread = try NamedThread("nj-adapt") {

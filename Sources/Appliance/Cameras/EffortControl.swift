@@ -13,10 +13,10 @@ package struct EffortControl {
   private let budget: ProcessorBudget
   /// The number of threads of the encoder's configuration.
   private let threads: Int
-  /// The trial of two sliced threads; nil if the number of threads is configured, or trials make no sense.
+  /// The trial of two sliced threads; nil if none is tried, as with a configured number of threads.
   private var sliced: SlicedThreads?
-  /// The last time at which something changed, or was restricted, that a trial of threads presumes: the encoder at work, its
-  /// preset, or the stream.
+  /// The last time at which the encoder at work or its preset changed, or the stream was restricted. A trial of threads ends
+  /// then, and begins ``SlicedThreads/calm`` later at the earliest.
   private var unsettled: Instant
   /// The name of the software's library.
   private let library: String
@@ -97,8 +97,8 @@ package struct EffortControl {
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
   package mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
-    let before = (effort: preset?.effort, level: level?.level, faster: level?.faster, threads: atWorkThreads)
-    let former = sliced?.outcome
+    let before = (effort: preset?.effort, level: level?.level, faster: level?.faster, threads: softwareThreads)
+    let formerOutcome = sliced?.outcome
     // What the encode stage took by itself is kept, also if the other encoder has taken over since.
     if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
     if let taken = pipeline.takeFallenQuality() { level?.noteFallen(to: taken, at: now) }
@@ -124,31 +124,34 @@ package struct EffortControl {
     } else {
       unsettled = now
     }
-    // Two threads are at work until another encoder takes over, and what was measured is theirs.
-    if atWorkThreads < before.threads, preset?.effort == before.effort {
+    // Two threads stay at work until another encoder takes over, and the measurements so far are theirs.
+    if softwareThreads < before.threads, preset?.effort == before.effort {
       preset?.settle(until: now + SlicedThreads.settling)
     }
     let elapsed = max((present.time - last.time).seconds, 0.001)
     let share = (present.busy - last.busy).seconds * Double(before.threads) / elapsed
     reserve = isSoftware ? preset.map { share * (1 - $0.rungs[0].cost / $0.rungs[$0.rung].cost) } ?? 0 : 0
     last = present
+    if preset?.effort != before.effort || level?.level != before.level || level?.faster != before.faster
+      || softwareThreads != before.threads
+    {
+      // Before its first change, the preset is that of the configuration.
+      let effort = preset.flatMap { $0.changes > 0 ? $0.effort : nil }
+      pipeline.govern(
+        effort, fallback: preset?.fallback, vaapiQuality: level?.level, faster: level?.faster,
+        threads: requestedThreads)
+    }
     let told = [
-      words(from: before.effort), words(from: before.level), sliced?.outcome == former ? nil : threadWords,
+      words(from: before.effort), words(from: before.level), sliced?.outcome == formerOutcome ? nil : threadWords,
     ].compactMap { $0 }
-    guard
-      preset?.effort != before.effort || level?.level != before.level || level?.faster != before.faster
-        || atWorkThreads != before.threads
-    else { return told.isEmpty ? nil : told.joined(separator: "; ") }
-    // Before its first change, the preset is that of the configuration.
-    let effort = preset.flatMap { $0.changes > 0 ? $0.effort : nil }
-    pipeline.govern(
-      effort, fallback: preset?.fallback, vaapiQuality: level?.level, faster: level?.faster,
-      threads: sliced?.isRequested == true ? SlicedThreads.threads : nil)
     return told.isEmpty ? nil : told.joined(separator: "; ")
   }
 
-  /// The number of threads with which software is to encode.
-  private var atWorkThreads: Int { sliced?.isRequested == true ? SlicedThreads.threads : threads }
+  /// The number of sliced threads that the trial requests; nil if it requests none, or there is no trial.
+  private var requestedThreads: Int? { sliced?.isRequested == true ? SlicedThreads.threads : nil }
+
+  /// The number of threads that software uses once it has what is requested.
+  private var softwareThreads: Int { requestedThreads ?? threads }
 
   /// Gives a measurement to the trial of threads.
   private mutating func noteThreads(_ measurement: QualityGovernor.Measurement, at now: Instant) {
@@ -159,7 +162,8 @@ package struct EffortControl {
     }
     // Other sizes and rates have other encode times.
     if pipeline.restrictions != StreamRestrictions() { unsettled = now }
-    // Without viewers, and for some seconds after them, the governor knows of no room. A trial begins later than it does.
+    // The governor knows of no room without viewers, and in the first seconds after they return. A trial measures one thread
+    // for longer than that before it begins.
     let isSettled = now - unsettled >= SlicedThreads.calm && !preset.hasRoom
     _ = sliced?.note(measurement, isSettled: isSettled, budget: budget.processors, at: now) { [budget] in
       budget.claim(at: now)
@@ -171,11 +175,12 @@ package struct EffortControl {
     let claim = { [budget] in budget.claim(at: now) }
     switch atWork {
     case .software:
-      guard sliced?.isRequested == true else {
+      guard requestedThreads != nil else {
         _ = preset?.note(measurement, at: now, claim: claim)
         return
       }
-      // The time that a second thread saves is not there for a greater effort, and a lesser one does not pay for the thread.
+      // The effort does not grow into the time that the second thread saves, and does not shrink to pay for that thread: above
+      // the budget the second thread ends instead.
       var measurement = measurement
       measurement.heat = max(measurement.heat, .warm)
       var isOverBudget = false
