@@ -269,7 +269,7 @@ package struct EffortControl {
         + "\(milliseconds(alone))"
     case .noGain(let alone, let two):
       "\(one): with two a picture took \(milliseconds(two)) ms, and \(milliseconds(alone)) before"
-    case .effort: "\(one): the conditions of the trial of two have changed"
+    case .unsettled: "\(one): the preset, the stream or its viewers have changed since two were tried"
     case .budget: "\(one): with two \(words(for: .budget))"
     case nil: nil
     }

@@ -10,7 +10,7 @@ package import Platform
 /// ```
 ///
 /// The effort comes first: a greater one makes better pictures, and a trial begins only if there is room for none. While two threads
-/// are at work, the effort does not grow, because the time that they save is not there for it.
+/// are at work, the effort does not grow: it would take the time that they save.
 ///
 /// The value has no clock, no thread and no encoder: ``note(_:isSettled:budget:at:claim:)`` takes what was measured in about a second.
 package struct SlicedThreads: Sendable {
@@ -20,31 +20,31 @@ package struct SlicedThreads: Sendable {
     case kept(one: Duration, two: Duration)
     /// Two threads gain too little: a picture takes `two`, and `one` with one thread.
     case noGain(one: Duration, two: Duration)
-    /// A condition of the trial has changed, such as the effort, or no picture came.
-    case effort
+    /// The effort changed, or something else on which the encode times depend, or no picture came during the trial.
+    case unsettled
     /// The process used more than its share of the processors.
     case budget
   }
 
   /// The number of threads on trial.
   package static let threads = 2
-  /// The fewest samples of a picture, those of 1280x720, for which an outsider sees the gain.
+  /// The fewest samples of a picture, those of 1280x720, that are worth a trial: smaller pictures take little time anyway.
   package static let leastPixels = 1280 * 720
   /// The time for which the effort must have been the same.
   package static let calm = Duration(seconds: 60)
   /// The time after a request without judgement: the encoder must be made, and waits up to ten seconds for a key frame.
   package static let settling = Duration(seconds: 15)
-  /// The length of a measurement, by which a trial is judged.
+  /// The length of each of the two measurements of a trial: with one thread, and with two.
   static let measuring = Duration(seconds: 10)
   /// The length of a measurement by which kept threads are judged again.
   static let review = Duration(seconds: 60)
   /// The fewest pictures that decide anything.
   static let fewest = 60
-  /// The part of the time with one thread within which a picture must be encoded for the threads to be kept.
+  /// The longest time of a picture with which two threads are kept after the trial, as a part of the time with one thread.
   static let gain = 0.85
-  /// The part of that time above which kept threads are given up.
+  /// The longest time of a picture with which kept threads stay, as a part of the time with one thread.
   static let loss = 0.95
-  /// The processors, as a multiple of the encoder's, that two threads take: each slice has its own beginning.
+  /// The processor time of two threads, as a multiple of that of one: some work is done for each slice.
   static let cost = 1.15
   /// The time from the end of one trial to the next: at first, and at most.
   static let pauses = Duration(seconds: 600)...Duration(seconds: 7200)
@@ -63,7 +63,7 @@ package struct SlicedThreads: Sendable {
     case .resting, .alone: false
     }
   }
-  /// `true` while two threads are at work because they gain something.
+  /// `true` while two threads are kept, because the trial showed a gain.
   package var isKept: Bool { if case .kept = phase { true } else { false } }
   /// The last outcome; nil before any, and during a trial.
   package private(set) var outcome: Outcome?
@@ -83,18 +83,18 @@ package struct SlicedThreads: Sendable {
   /// Takes a measurement. Returns `true` if ``isRequested`` or ``isKept`` has changed.
   ///
   /// - Parameters:
-  ///   - isSettled: `true` if the effort and what else the encode times depend on have been the same for ``calm``, and there is
-  ///     room for no greater effort.
+  ///   - isSettled: `true` if there is no room for a greater effort, and if the effort, and all else on which the encode times
+  ///     depend, has been the same for ``calm``.
   ///   - budget: the processors that the process may use together.
   ///   - claim: returns `true` if this stream may begin a trial now; of several streams on one budget one at a time may.
   package mutating func note(
     _ measurement: QualityGovernor.Measurement, isSettled: Bool, budget: Double, at now: Instant,
     claim: () -> Bool = { true }
   ) -> Bool {
-    // Without viewers nothing is encoded, and what was measured before is of another scene.
+    // Without viewers nothing is encoded. Earlier measurements do not count: the scene may be another one afterwards.
     guard measurement.times.count > 0 else {
       forget()
-      if case .onTrial = phase { return end(.effort, at: now) }
+      if case .onTrial = phase { return end(.unsettled, at: now) }
       return false
     }
     switch phase {
@@ -115,13 +115,13 @@ package struct SlicedThreads: Sendable {
       (phase, outcome) = (.onTrial(since: now), nil)
       return true
     case .onTrial(let since):
-      guard isSettled else { return end(.effort, at: now) }
+      guard isSettled else { return end(.unsettled, at: now) }
       guard now - since >= Self.settling else { return false }
       add(measurement)
       guard isMeasured(for: Self.measuring) else { return false }
       return judge(Self.gain, budget, at: now)
     case .kept:
-      guard isSettled else { return end(.effort, at: now) }
+      guard isSettled else { return end(.unsettled, at: now) }
       add(measurement)
       guard isMeasured(for: Self.review) else { return false }
       return judge(Self.loss, budget, at: now)
@@ -129,7 +129,7 @@ package struct SlicedThreads: Sendable {
   }
 
   /// Ends what is requested, because of `outcome`. Returns `true` if that is a change.
-  package mutating func end(_ outcome: Outcome = .effort, at now: Instant) -> Bool {
+  package mutating func end(_ outcome: Outcome = .unsettled, at now: Instant) -> Bool {
     forget()
     guard isRequested else { return false }
     (phase, self.outcome) = (.resting(until: now + pause), outcome)
@@ -137,7 +137,7 @@ package struct SlicedThreads: Sendable {
     return true
   }
 
-  /// Judges two threads by what was measured. They are kept if a picture takes at most `part` of the time with one.
+  /// Judges two threads by the measurements. They are kept if a picture takes at most `part` of the time with one.
   private mutating func judge(_ part: Double, _ budget: Double, at now: Instant) -> Bool {
     let (two, isOver) = (times.percentile(0.5), processors > budget)
     forget()

@@ -90,7 +90,7 @@ import Testing
     var effort = SlicedThreads()
     _ = Self.changes(&effort, 0..<60)
     #expect(Self.changes(&effort, 60..<62, isSettled: false).map(\.isRequested) == [false])
-    #expect(effort.outcome == .effort)
+    #expect(effort.outcome == .unsettled)
     var budget = SlicedThreads()
     _ = Self.changes(&budget, 0..<60)
     #expect(Self.changes(&budget, 60..<240, processors: 1.6).map(\.isRequested) == [false])
