@@ -82,8 +82,8 @@ extension EncoderLineup {
   }
 
   /// Requests encoders with these restrictions; they take over with one of the next frames once they are ready. If only
-  /// the effort, the quality level or the threads differ and the live encoder accepts that, the live encoder changes. Does nothing after
-  /// ``stop()``, or for pictures of one size.
+  /// the effort, the quality level or the number of threads differs and the live encoder accepts that, the live encoder
+  /// changes. Does nothing after ``stop()``, or for pictures of one size.
   public func restrict(_ restrictions: EncoderRestrictions) {
     guard !isStopped, let standby else { return }
     hasStandby = true

@@ -19,7 +19,8 @@ public import Platform
 ///   held back. The former slots become the standby; an encoder with lookahead is prepared again first.
 /// - After ``restrict(_:)``, slots for smaller pictures, another effort or other colours take over once they are
 ///   prepared; those of a greater effort or with other threads at the next key frame that is due. ``frameSize(for:)``
-///   returns the size to which frames are to be scaled meanwhile. Another quality level is the live hardware's own, unless its driver refuses it.
+///   returns the size to which frames are to be scaled meanwhile. The live hardware takes another quality level itself,
+///   unless its driver refuses it.
 ///
 /// A standby software encoder costs some 18 MB at 1280x720. Without ``Policy/keepsStandby`` it is opened when it is
 /// needed, and freed once the hardware works again.

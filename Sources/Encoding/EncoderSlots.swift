@@ -204,8 +204,8 @@ package final class EncoderSlots: @unchecked Sendable {
     configuration = wanted
   }
 
-  /// Changes the effort and the threads of the software, or of the next one to be opened, and the quality level of the hardware. A
-  /// software standby that cannot change stays as it is. Returns `false` if other slots are needed.
+  /// Changes the effort of the software, the threads of the software that is opened next, and the quality level of the hardware.
+  /// A software standby that cannot change stays as it is. Returns `false` if other slots are needed.
   func change(effort: EncodingEffort?, vaapiQuality: Int?, threads: Int) -> Bool {
     // x264 has the threads that it was opened with.
     if threads != configuration.threads, live == .software { return false }

@@ -48,7 +48,8 @@ package struct LineupState {
   private(set) var isPending = false
   /// `true` if the next picture is the first one of another encoder, and so a key frame.
   package private(set) var isFirst = false
-  /// The number of frames for which prepared slots of a greater effort have waited for a key frame that is due.
+  /// The number of frames for which prepared slots of a greater effort, or with other threads, have waited for a key frame that
+  /// is due.
   private var waited = 0
   /// The counts of changes of the live encoder; no other events are counted.
   package private(set) var changes = EncoderCounters()
@@ -102,7 +103,7 @@ package struct LineupState {
   /// level or another number of threads, and a key frame of its own costs bits. After ten seconds of frames it waits no longer.
   private mutating func waits(for pending: Shape) -> Bool {
     let (next, now) = (pending.configuration, current.configuration)
-    guard next.differsInEffortAlone(from: now), !now.isBetter(than: next), next.refreshFrames == nil,
+    guard next.differsInEffortOrThreadsAlone(from: now), !now.isBetter(than: next), next.refreshFrames == nil,
       next.isBetter(than: now) || next.threads != now.threads
     else { return false }
     waited += 1
@@ -156,10 +157,11 @@ package struct LineupState {
     return .adopt(other.configuration)
   }
 
-  /// Makes `restrictions` those of the live slots, if nothing else differs than what `change` accepts.
+  /// Makes `restrictions` those of the live slots if they change the effort, the quality level or the number of threads alone,
+  /// and `change` returns `true` for them.
   private mutating func adopt(_ restrictions: EncoderRestrictions, _ change: (EncoderConfiguration) -> Bool) {
     guard restrictions != current.restrictions, let next = shape(isRotated: current.isRotated, restrictions),
-      next.configuration.differsInEffortAlone(from: current.configuration), change(next.configuration)
+      next.configuration.differsInEffortOrThreadsAlone(from: current.configuration), change(next.configuration)
     else { return }
     current = next
     changes.adaptations += 1
@@ -226,7 +228,7 @@ extension EncoderConfiguration {
   }
 
   /// Returns `true` if nothing differs but the effort, the quality level and the number of threads.
-  fileprivate func differsInEffortAlone(from other: EncoderConfiguration) -> Bool {
+  fileprivate func differsInEffortOrThreadsAlone(from other: EncoderConfiguration) -> Bool {
     var same = other
     (same.effort, same.vaapiQuality, same.threads) = (effort, vaapiQuality, threads)
     return self == same

@@ -72,7 +72,7 @@ package struct CameraEncoding: Hashable, Sendable {
   }
 
   /// Returns `true` if the number of x264's threads is chosen by measurement while the stream runs: for pictures of one slice and
-  /// of 1280x720 samples or more, on a host with two processors.
+  /// of 1280x720 samples or more, if the present thread may use two processors.
   package func triesThreads(_ configuration: EncoderConfiguration) -> Bool {
     guard governsEffort, threads == nil, Self.processors >= SlicedThreads.threads, configuration.codec == .h264 else {
       return false

@@ -79,7 +79,7 @@ package final class Pipeline: @unchecked Sendable {
     var effort: EncodingEffort?
     /// The quality level of hardware that a governor has chosen.
     var vaapiQuality: Int?
-    /// The number of x264's sliced threads that was found to gain something.
+    /// The number of x264's sliced threads that a trial requests; nil for that of the configuration.
     var threads: Int?
     /// The color description of the samples, where it differs from the encoder's original one.
     var color: ColorDescription?

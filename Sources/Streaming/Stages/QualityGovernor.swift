@@ -167,7 +167,7 @@ package struct QualityGovernor: Sendable {
     (self.rungs, self.budget, rung) = (rungs, budget, start)
   }
 
-  /// `true` while there is room for a greater effort, which is awaited.
+  /// `true` while there is room for a greater effort, which begins after a wait.
   package var hasRoom: Bool { roomSince != nil }
   /// The present effort.
   package var effort: EncodingEffort { rungs[rung].effort }
@@ -221,8 +221,7 @@ package struct QualityGovernor: Sendable {
     _ = lower(to: taken ?? rung - 1, .late, at: now)
   }
 
-  /// Forgets the measurements, and adds none before `time`, because the encode times change meanwhile by something else than the
-  /// effort.
+  /// Forgets the measurements, and adds none before `time`. Until then, something else than the effort changes the encode times.
   package mutating func settle(until time: Instant) {
     forget()
     settledAt = max(settledAt, time)
