@@ -109,8 +109,9 @@ struct EncoderOptions: ParsableArguments {
     help: ArgumentHelp(
       "x264: threads, auto or a number; each adds a slice.",
       discussion: """
-        auto is one for each 1080p30 of pixels. With --x264-preset auto it also tries two where the host has idle \
-        processors, and keeps them while they bring a picture's last packet forward.
+        auto is one for each 1080p30 of pixels. With --x264-preset auto, nightjar also tries two where auto is one, for \
+        pictures of one slice from 1280x720 on. It keeps them while they bring a picture's last packet forward and the \
+        program keeps --cpu-budget.
         """, valueName: "count"))
   var threads: String?
 
