@@ -102,7 +102,8 @@ package struct SlicedThreads: Sendable {
       if now >= until { phase = .alone }
       return false
     case .alone:
-      guard isSettled else {
+      // On a warm host the effort has no room, whatever the times are.
+      guard isSettled, measurement.heat == .none else {
         forget()
         return false
       }

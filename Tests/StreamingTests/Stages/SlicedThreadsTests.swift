@@ -9,15 +9,15 @@ import Testing
   private static let budget = 1.5
 
   /// A second of 30 pictures, each of which takes `milliseconds`, in a process that uses `processors`.
-  private static func second(_ milliseconds: Double, processors: Double = 0.5, pictures: Int = 30)
-    -> QualityGovernor.Measurement
-  {
+  private static func second(
+    _ milliseconds: Double, processors: Double = 0.5, pictures: Int = 30, heat: QualityGovernor.Heat = .none
+  ) -> QualityGovernor.Measurement {
     var times = LatencyHistogram()
     for _ in 0..<pictures { times.record(Duration(seconds: milliseconds / 1000)) }
     return QualityGovernor.Measurement(
       times: times, interval: FrameRate.thirty.interval, elapsed: Duration(seconds: 1),
       encoderTime: Duration(seconds: milliseconds / 1000 * Double(pictures)),
-      processTime: Duration(seconds: processors))
+      processTime: Duration(seconds: processors), heat: heat)
   }
 
   private struct Change: Equatable {
@@ -79,11 +79,16 @@ import Testing
     #expect(changes.map(\.isRequested) == [false] && changes[0].second < 160, "\(changes)")
   }
 
-  @Test func `no trial begins while the effort may still change, or would take more than the budget`() {
+  @Test func `no trial begins while the effort may still change, above the budget, or on a warm host`() {
     var trial = SlicedThreads()
     #expect(Self.changes(&trial, 0..<600, isSettled: false) == [])
     #expect(Self.changes(&trial, 600..<1200, processors: 1.49) == [])
-    #expect(Self.changes(&trial, 1200..<1220).map(\.isRequested) == [true])
+    for second in 1200..<1300 {
+      let warm = Self.second(8, heat: .warm)
+      let isNew = trial.note(warm, isSettled: true, budget: Self.budget, at: Instant(seconds: Double(second)))
+      #expect(!isNew)
+    }
+    #expect(Self.changes(&trial, 1300..<1320).map(\.isRequested) == [true])
   }
 
   @Test func `another effort, a process over its budget and another encoder end the threads`() {
