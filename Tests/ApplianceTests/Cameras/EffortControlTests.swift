@@ -1,5 +1,6 @@
 #if X264
   import Capture
+  import Foundation
   import Host
   import Media
   import Platform
@@ -19,6 +20,8 @@
       private struct State {
         var name: String
         var changes = 0
+        /// The number of threads that was requested last; nil for that of the configuration.
+        var threads: Int?
       }
       private let state: Mutex<State>
       let configuration: EncoderConfiguration
@@ -46,7 +49,12 @@
       }
 
       func prepare() throws(EncoderError) {}
-      func encode(_ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink) throws(EncoderError) {}
+      /// A picture takes 6 ms, and 2 with two threads.
+      func encode(_ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink) throws(EncoderError) {
+        usleep(threads == 2 ? 2000 : 6000)
+      }
+      func restrict(_ restrictions: EncoderRestrictions) { state.withLock { $0.threads = restrictions.threads } }
+      var threads: Int? { state.withLock { $0.threads } }
       func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
       func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
       func stop() {}
@@ -83,6 +91,44 @@
       try #require(eventually { pipeline.encoderAtWork == .hardware })
       _ = control.measure(.nominal, at: .now())
       #expect(control.status?.vaapiQuality == 4 && control.status?.vaapiQualityLevels == 7)
+    }
+
+    /// Each step is a second for the control, and a tenth of one for the stream.
+    @Test func `two sliced threads that save time are requested, kept and told, and end with software`() throws {
+      let size = PictureSize(width: 160, height: 120)
+      var configuration = EncoderConfiguration(size: size, frameRate: .thirty, bitrate: 100_000, color: .bt709)
+      configuration.x264Preset = "fast"
+      let encoder = try NamedEncoder("x264 (scripted)", configuration)
+      let pipeline = try Pipeline(
+        source: try SyntheticCamera(size: size, frameRate: .thirty), encoder: encoder, destinations: [],
+        keyFrameInterval: Duration(seconds: 1))
+      try pipeline.start()
+      defer {
+        pipeline.stop()
+        _ = pipeline.waitUntilEnd()
+      }
+      try #require(eventually { pipeline.encoderAtWork == .software })
+      var control = try #require(
+        EffortControl(
+          pipeline, preset: "fast", levels: nil, threads: 1, triesThreads: true, ProcessorBudget(share: 1)))
+      var (now, told) = (Instant.now(), [String]())
+      func step() {
+        usleep(100_000)
+        now = now + Duration(seconds: 1)
+        if let words = control.measure(.nominal, at: now) { told.append(words) }
+      }
+      let deadline = ContinuousClock.now + .seconds(240)
+      // On a busy machine frames may be late: then the preset changes, and the trial comes later.
+      while control.status?.threads == nil, .now < deadline { step() }
+      #expect(control.status?.threads == 2 && encoder.threads == 2, "\(told)")
+      #expect(told.last?.hasPrefix("x264 continues with two sliced threads: a picture takes ") == true, "\(told)")
+
+      encoder.become("VA-API (scripted)")
+      try #require(eventually { pipeline.encoderAtWork == .hardware })
+      for _ in 0..<3 { step() }
+      #expect(control.status == nil)
+      #expect(eventually { encoder.threads == nil })
+      #expect(told.last?.hasPrefix("x264 will take over with one thread: ") == true, "\(told)")
     }
   }
 #endif
