@@ -4,6 +4,11 @@
   import Media
 
   extension X265Encoder {
+    /// The least width of a picture, in samples: more than the least coding unit. A picture of one column of coding units
+    /// is wrong by x265 3.5, which leaves the reference picture beyond its right corners as the memory was
+    /// (`FrameFilter::ParallelFilter::processPostCu`): its motion search finds samples there that no decoder has.
+    static let leastWidth = 18
+
     /// Throws an error for values that x265 cannot obey.
     static func check(_ configuration: EncoderConfiguration) throws(EncoderError) {
       try configuration.check()
@@ -13,6 +18,10 @@
       guard presets.contains(configuration.x264Preset) else {
         throw .configuration(
           "x265 has no preset '\(configuration.x264Preset)': choose \(presets.joined(separator: ", "))")
+      }
+      guard configuration.size.width >= leastWidth else {
+        throw .configuration(
+          "x265 cannot encode \(configuration.size) without errors: use a width of \(leastWidth) or more, or H.264")
       }
       // x265 makes slices of a picture only on a pool of threads, and holds such a picture back until the next one comes.
       guard configuration.slices == 1, configuration.sliceBytes == nil else {
@@ -110,9 +119,10 @@
       parameters.vui.matrixCoeffs = CInt(color.matrix)
     }
 
-    /// Sets the size of the largest coding unit, which must fit into the picture.
+    /// Sets the size of the largest coding unit, which must fit into the picture and be narrower than it: see
+    /// ``X265Encoder/leastWidth``.
     private func fillCodingUnits(_ parameters: inout x265_param) {
-      let side = UInt32(min(size.width, size.height))
+      let side = UInt32(min(size.width - 1, size.height))
       guard parameters.maxCUSize > side else { return }
       parameters.maxCUSize = side >= 32 ? 32 : 16
       parameters.minCUSize = min(parameters.minCUSize, parameters.maxCUSize)

@@ -81,8 +81,9 @@
       }
     }
 
-    /// Sizes below x265's usual coding unit, with and without a rest of one, and a narrow one.
-    @Test(arguments: [(16, 16), (18, 16), (16, 200), (34, 18), (62, 66), (130, 98), (642, 362)])
+    /// Sizes below x265's usual coding unit, with and without a rest of one, and a narrow one. A width of 32 would be one
+    /// column of coding units, of which x265 would keep uninitialised memory beside the reference picture.
+    @Test(arguments: [(18, 16), (32, 32), (18, 200), (32, 200), (34, 18), (62, 66), (130, 98), (642, 362)])
     func `a picture of any size has its samples`(width: Int, height: Int) throws {
       let size = PictureSize(width: width, height: height)
       let coded = try Self.encode(
@@ -306,6 +307,7 @@
         wrong.append((configuration, text))
       }
       add("even") { $0.size = PictureSize(width: 641, height: 360) }
+      add("a width of 18 or more") { $0.size = PictureSize(width: 16, height: 200) }
       add("50k") { $0.bitrate = 49_999 }
       add("HEVC") { $0.codec = .h264 }
       add("preset 'warp'") { $0.x264Preset = "warp" }
