@@ -75,10 +75,11 @@ package struct OutgoingBytes {
 
   /// Returns `true` if bytes of `transport`, or an answer if that is nil, leave at once, before all that waits here. The order
   /// of one transport's bytes stays, and no bytes overtake an answer.
-  func mayLeave(_ transport: InterleavedTransport?) -> Bool {
-    guard let transport else { return waiting.isEmpty }
-    if transport.overtakesPictures { return waiting.allowsOvertaking }
-    return waiting.isEmpty && limit == nil
+  ///
+  /// - Parameter overtakesPictures: `true` for an answer that may leave before pictures.
+  func mayLeave(_ transport: InterleavedTransport?, overtakesPictures: Bool) -> Bool {
+    if transport?.overtakesPictures ?? overtakesPictures { return waiting.allowsOvertaking }
+    return waiting.isEmpty && (transport == nil || limit == nil)
   }
 
   /// Adds bytes that wait for ``next()``. They end a frame of `transport` if `endsFrame` is `true`.

@@ -113,7 +113,7 @@ package final class RTSPConnection {
         } catch {
           service.noteRefusal(of: self, AttributeFile.printable("not RTSP: \(error)"))
           waiting.removeAll()
-          send(Response(to: error, sequenceNumber: parser.sequenceNumber))
+          write(ByteBuffer(bytes: Response(to: error, sequenceNumber: parser.sequenceNumber).bytes))
           return closeSoon()
         }
         guard let message else { break }
@@ -148,8 +148,10 @@ package final class RTSPConnection {
   }
 
   /// Sends the answer to the last request that was handed over, and continues with the next.
-  func answered(_ response: Response) {
-    send(response)
+  ///
+  /// - Parameter endsPictures: `true` if the answer ends a track, whose waiting pictures leave before it.
+  func answered(_ response: Response, endsPictures: Bool = false) {
+    write(ByteBuffer(bytes: response.bytes), overtakesPictures: !endsPictures)
     isAnswering = false
     // Without recursion: a client may have sent many.
     if !waiting.isEmpty {
@@ -174,22 +176,23 @@ package final class RTSPConnection {
 
   // MARK: Writing
 
-  private func send(_ response: Response) {
-    write(ByteBuffer(bytes: response.bytes))
-  }
-
   /// `true` if the client takes what is written for it: not much waits.
   package var takesMore: Bool { channel.isWritable && outgoing.heldBytes < Self.heldLimit }
 
   /// Writes packets of `transport`, or an answer if that is nil. The transport is told once a frame that they end has left,
   /// or never will.
-  package func write(_ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false) {
+  ///
+  /// - Parameter overtakesPictures: `true` for an answer that may leave before the pictures that wait.
+  package func write(
+    _ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false,
+    overtakesPictures: Bool = false
+  ) {
     let ended = endsFrame ? transport : nil
     guard !isClosed else {
       ended?.frameHasLeft()
       return
     }
-    guard outgoing.mayLeave(transport) else {
+    guard outgoing.mayLeave(transport, overtakesPictures: overtakesPictures) else {
       outgoing.hold(buffer, of: transport, endsFrame: endsFrame)
       writeWaiting()
       outgoing.noteProgress()

@@ -102,7 +102,9 @@ final class HeldConnection {
   }
 
   /// Writes an answer.
-  func writeAnswer() throws { try onLoop { $0.write(ByteBuffer(bytes: Self.answer)) } }
+  func writeAnswer(overtakesPictures: Bool = false) throws {
+    try onLoop { $0.write(ByteBuffer(bytes: Self.answer), overtakesPictures: overtakesPictures) }
+  }
 
   /// Reads until so many messages have come; fewer if the connection ends, or after a minute.
   func read(_ count: Int) -> [Arrival] {

@@ -58,6 +58,25 @@ import Testing
     #expect(later.filter { $0.channel == 0 } == Self.arrivals(80..<160, channel: 0))
   }
 
+  @Test func `an answer that ends no track leaves before the rest of a picture, and so does sound`() throws {
+    let connection = try HeldConnection()
+    connection.pictures.noteLimit(300_000)
+    try connection.write(picture: 0..<80)
+    try connection.writeAnswer(overtakesPictures: true)
+    try connection.write(sound: 0..<2)
+    let arrivals = connection.read(83)
+    let answer = try #require(arrivals.firstIndex(of: Arrival()))
+    #expect(answer < 60, "\(arrivals)")
+    let sound = arrivals.indices.filter { arrivals[$0].channel == 2 }
+    #expect(sound.count == 2 && sound.allSatisfy { answer < $0 && $0 < 60 }, "\(arrivals)")
+    #expect(arrivals.filter { $0.channel == 0 } == Self.arrivals(0..<80, channel: 0))
+    // Behind an answer that ends a track, another waits for its place.
+    try connection.write(picture: 80..<160)
+    try connection.writeAnswer()
+    try connection.writeAnswer(overtakesPictures: true)
+    #expect(connection.read(82) == Self.arrivals(80..<160, channel: 0) + [Arrival(), Arrival()])
+  }
+
   @Test func `on an open network all leaves in the order in which it was written`() throws {
     let connection = try HeldConnection()
     try connection.write(picture: 0..<40)
