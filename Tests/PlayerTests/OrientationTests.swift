@@ -107,9 +107,10 @@ import Testing
 
   @Test func `a rotation without memory is refused and reported once, and the stream continues`() throws {
     let recorder = try DatagramRecorder()
+    // With automatic quality, a busy machine replaces the encoder, and the program needs less memory afterwards.
     let stream = try Stream([
-      "--source", "test", "--size", "3840x2160", "--fps", "5", "--no-standby", "--no-load-adaptation", "--to",
-      "rtp://127.0.0.1:\(recorder.port)",
+      "--source", "test", "--size", "3840x2160", "--fps", "5", "--no-standby", "--no-load-adaptation",
+      "--x264-preset", "ultrafast", "--to", "rtp://127.0.0.1:\(recorder.port)",
     ])
     try stream.waitUntilReady()
     func awaitPictures() throws {
@@ -131,7 +132,7 @@ import Testing
     let refusal = "the picture cannot rotate to 90 degrees: no memory for the frame pool"
     for _ in 0..<2 {
       let refused = try stream.control("rotate", "90")
-      #expect(refused.status == 71)
+      #expect(refused.status == 71, "\(refused.error)")
       #expect(refused.error.hasPrefix("nightjar: " + refusal) && refused.error.hasSuffix("it stays at 0\n"))
     }
     usleep(1_500_000)
