@@ -4,9 +4,9 @@
   import Media
 
   extension X265Encoder {
-    /// The least width of a picture, in samples: more than the least coding unit. A picture of one column of coding units
-    /// is wrong by x265 3.5, which leaves the reference picture beyond its right corners as the memory was
-    /// (`FrameFilter::ParallelFilter::processPostCu`): its motion search finds samples there that no decoder has.
+    /// The least width of a picture, in samples: more than x265's smallest coding tree block. x265 3.5 codes a picture of one
+    /// column of coding tree blocks wrongly: it leaves the reference picture beyond its right corners as the memory was
+    /// (`FrameFilter::ParallelFilter::processPostCu`), and its motion search finds samples there that no decoder has.
     static let leastWidth = 18
 
     /// Throws an error for values that x265 cannot obey.
@@ -21,7 +21,8 @@
       }
       guard configuration.size.width >= leastWidth else {
         throw .configuration(
-          "x265 cannot encode \(configuration.size) without errors: use a width of \(leastWidth) or more, or H.264")
+          "x265 cannot encode \(configuration.size): choose a width of \(leastWidth) or more with --size, or "
+            + "--codec h264")
       }
       // x265 makes slices of a picture only on a pool of threads, and holds such a picture back until the next one comes.
       guard configuration.slices == 1, configuration.sliceBytes == nil else {
@@ -119,7 +120,7 @@
       parameters.vui.matrixCoeffs = CInt(color.matrix)
     }
 
-    /// Sets the size of the largest coding unit, which must fit into the picture and be narrower than it: see
+    /// Sets the size of the coding tree block, which must fit into the picture and be narrower than it: see
     /// ``X265Encoder/leastWidth``.
     private func fillCodingUnits(_ parameters: inout x265_param) {
       let side = UInt32(min(size.width - 1, size.height))

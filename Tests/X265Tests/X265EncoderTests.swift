@@ -81,8 +81,7 @@
       }
     }
 
-    /// Sizes below x265's usual coding unit, with and without a rest of one, and a narrow one. A width of 32 would be one
-    /// column of coding units, of which x265 would keep uninitialised memory beside the reference picture.
+    /// Sizes below x265's usual coding unit, with and without a rest of one, and a narrow one.
     @Test(arguments: [(18, 16), (32, 32), (18, 200), (32, 200), (34, 18), (62, 66), (130, 98), (642, 362)])
     func `a picture of any size has its samples`(width: Int, height: Int) throws {
       let size = PictureSize(width: width, height: height)
@@ -112,6 +111,17 @@
         }
         // A sample of another plane or place differs by far more.
         #expect(error <= 16, "picture \(index)")
+      }
+    }
+
+    /// x265 codes one column of coding tree blocks wrongly by chance.
+    @Test(arguments: ["ultrafast", "superfast", "medium"], [18, 32, 34, 64, 66])
+    func `a coding tree block is narrower than the picture`(preset: String, width: Int) throws {
+      for height in [16, 64, 200] {
+        let size = PictureSize(width: width, height: height)
+        let encoder = try X265Encoder(Self.configuration(size: size, preset: preset))
+        let sequence = try HEVCSequenceParameterSet(nalUnit: encoder.parameterSets.sequence)
+        #expect(sequence.codingTreeBlock < width)
       }
     }
 

@@ -12,7 +12,7 @@ import Streaming
 /// delay as elsewhere, so a frame is in transit until its last byte has been sent.
 ///
 /// On a network that has shown a limit, pictures wait here instead, and the kernel gets only as many of their packets as the
-/// network takes soon: no packet of sound can overtake a picture that the kernel has.
+/// network takes soon: neither sound nor an answer can overtake a picture that the kernel has.
 package struct OutgoingBytes {
   /// A frame that has not left: the position of its end among all bytes, and its transport.
   private struct Frame {
@@ -28,6 +28,8 @@ package struct OutgoingBytes {
   /// The number of bytes given to the connection, the waiting ones included.
   private var given = 0
   private var frames: [Frame] = []
+  /// The position, among all bytes, at which the pictures end whose track is played no more.
+  private var ended = 0
   /// The times at which bytes were given.
   private var log: SentLog?
   /// The transports of the tracks on this connection, which learn what the client has received.
@@ -74,12 +76,12 @@ package struct OutgoingBytes {
   }
 
   /// Returns `true` if bytes of `transport`, or an answer if that is nil, leave at once, before all that waits here. The order
-  /// of one transport's bytes stays, and no bytes overtake an answer.
-  ///
-  /// - Parameter overtakesPictures: `true` for an answer that may leave before pictures.
-  func mayLeave(_ transport: InterleavedTransport?, overtakesPictures: Bool) -> Bool {
-    if transport?.overtakesPictures ?? overtakesPictures { return waiting.allowsOvertaking }
-    return waiting.isEmpty && (transport == nil || limit == nil)
+  /// of one transport's bytes stays, and no bytes overtake an answer that waits. An answer waits for the pictures of a track that
+  /// is played no more: none comes after the answer that says so.
+  func mayLeave(_ transport: InterleavedTransport?) -> Bool {
+    guard let transport else { return waiting.allowsOvertaking && given - waiting.count >= ended }
+    if transport.overtakesPictures { return waiting.allowsOvertaking }
+    return waiting.isEmpty && limit == nil
   }
 
   /// Adds bytes that wait for ``next()``. They end a frame of `transport` if `endsFrame` is `true`.
@@ -116,7 +118,10 @@ package struct OutgoingBytes {
   mutating func add(_ transport: InterleavedTransport) { transports.append(transport) }
 
   /// Lets go of a track's transport. Frames of it that have not left hold it until they have.
-  mutating func letGo(of transport: InterleavedTransport) { transports.removeAll { $0 === transport } }
+  mutating func letGo(of transport: InterleavedTransport) {
+    transports.removeAll { $0 === transport }
+    if !transport.overtakesPictures { ended = given }
+  }
 
   /// Notes that bytes were given to the channel, before all that waits here; they end a frame of `transport` unless it is nil.
   mutating func give(_ count: Int, endingFrameOf transport: InterleavedTransport?) {
@@ -124,6 +129,7 @@ package struct OutgoingBytes {
     given += count
     if !waiting.isEmpty {
       for index in frames.indices where frames[index].end > place { frames[index].end += count }
+      if ended > place { ended += count }
     }
     guard let transport else { return }
     note(count, endingFrameOf: transport, at: place + count)

@@ -44,7 +44,7 @@ package final class RTSPConnection {
   /// The same while bytes wait here: the kernel does not report that there is room for them. It has more bytes than a network
   /// takes in this time, so that the network is never idle.
   static let holdingInterval = TimeAmount.milliseconds(5)
-  /// The waiting bytes beyond which the client gets no more answers: NIO's own limit.
+  /// The waiting bytes beyond which the client gets no more tracks, and no more answers that have to wait: NIO's own limit.
   static let heldLimit = 65_536
   /// The longest time for a BYE from the send thread to a connection.
   static let goodbyeTime = TimeAmount.milliseconds(200)
@@ -113,7 +113,7 @@ package final class RTSPConnection {
         } catch {
           service.noteRefusal(of: self, AttributeFile.printable("not RTSP: \(error)"))
           waiting.removeAll()
-          write(ByteBuffer(bytes: Response(to: error, sequenceNumber: parser.sequenceNumber).bytes))
+          send(Response(to: error, sequenceNumber: parser.sequenceNumber))
           return closeSoon()
         }
         guard let message else { break }
@@ -142,16 +142,14 @@ package final class RTSPConnection {
 
   private func answerNext() {
     // A client that takes no answers gets no more of them: they would have to be stored.
-    guard !isAnswering, !isOver, !waiting.isEmpty, takesMore else { return }
+    guard !isAnswering, !isOver, !waiting.isEmpty, takesAnswers else { return }
     isAnswering = true
     service.answer(waiting.removeFirst(), on: self)
   }
 
   /// Sends the answer to the last request that was handed over, and continues with the next.
-  ///
-  /// - Parameter endsPictures: `true` if the answer ends a track, whose waiting pictures leave before it.
-  func answered(_ response: Response, endsPictures: Bool = false) {
-    write(ByteBuffer(bytes: response.bytes), overtakesPictures: !endsPictures)
+  func answered(_ response: Response) {
+    send(response)
     isAnswering = false
     // Without recursion: a client may have sent many.
     if !waiting.isEmpty {
@@ -176,23 +174,25 @@ package final class RTSPConnection {
 
   // MARK: Writing
 
+  private func send(_ response: Response) {
+    write(ByteBuffer(bytes: response.bytes))
+  }
+
   /// `true` if the client takes what is written for it: not much waits.
   package var takesMore: Bool { channel.isWritable && outgoing.heldBytes < Self.heldLimit }
 
+  /// `true` if the client takes answers: they do not wait, or not much does.
+  private var takesAnswers: Bool { takesMore || channel.isWritable && outgoing.mayLeave(nil) }
+
   /// Writes packets of `transport`, or an answer if that is nil. The transport is told once a frame that they end has left,
   /// or never will.
-  ///
-  /// - Parameter overtakesPictures: `true` for an answer that may leave before the pictures that wait.
-  package func write(
-    _ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false,
-    overtakesPictures: Bool = false
-  ) {
+  package func write(_ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false) {
     let ended = endsFrame ? transport : nil
     guard !isClosed else {
       ended?.frameHasLeft()
       return
     }
-    guard outgoing.mayLeave(transport, overtakesPictures: overtakesPictures) else {
+    guard outgoing.mayLeave(transport) else {
       outgoing.hold(buffer, of: transport, endsFrame: endsFrame)
       writeWaiting()
       outgoing.noteProgress()
@@ -225,7 +225,7 @@ package final class RTSPConnection {
   }
 
   /// Lets go of the transport of a track that is played no more.
-  func letGo(of transport: InterleavedTransport) { outgoing.letGo(of: transport) }
+  package func letGo(of transport: InterleavedTransport) { outgoing.letGo(of: transport) }
 
   /// Schedules another check while frames have not left or bytes wait: the kernel does not report that it has sent them.
   private func watch() {

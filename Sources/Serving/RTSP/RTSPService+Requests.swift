@@ -74,14 +74,9 @@ extension RTSPService {
     if answer.refusal != nil { noteRefusal() }
     if case .path = answer.refusal { events.missed(by: connection.client, cameras: presentations.keys.sorted()) }
     defer { countSessions() }
-    // No picture comes after the answer that ends its track. Any other answer, such as one that keeps a session alive, does
-    // not wait for pictures, so that sound does not wait for it.
-    var endsPictures = false
     switch answer.effect {
     case .none: break
-    case .release(let session, let track):
-      endsPictures = true
-      release(session, track: track)
+    case .release(let session, let track): release(session, track: track)
     case .describe(let path, let base, let profile):
       // The presentation exists: the answer contains its path.
       guard let presentation = presentations[path] else { break }
@@ -93,19 +88,13 @@ extension RTSPService {
       let text = description(of: presentation, base, for: profile, on: connection)
       answer.response.setDescription(text, contentBase: base)
     case .setup(let session, let track, let transport):
-      // The pictures of a track that plays leave by its former transport.
-      endsPictures = playing[session] != nil
       setUp(session, track: track, transport, request, &answer.response, on: connection)
     case .play(let session, let urls):
       return play(session, urls: urls, request, answer.response, on: connection)
-    case .pause(let session):
-      endsPictures = true
-      letGo(session)
-    case .teardown(let session):
-      endsPictures = true
-      end(session)
+    case .pause(let session): letGo(session)
+    case .teardown(let session): end(session)
     }
-    connection.answered(answer.response, endsPictures: endsPictures)
+    connection.answered(answer.response)
   }
 
   /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why, and when to ask again.

@@ -2,17 +2,17 @@ package import NIOCore
 import Streaming
 
 /// The bytes that wait for a connection whose network is weak, in their order: packets of pictures, and what must not leave
-/// before them. They leave in whole packets, a few at a time, so that sound finds little before it.
+/// before them. They leave in whole packets, a few at a time, so that sound and answers find little before them.
 package struct WaitingPackets {
   /// Bytes that were given at once.
   private struct Item {
     var bytes: ByteBuffer
-    /// `true` for packets of pictures, between which sound may leave. Other bytes leave as a whole.
+    /// `true` for packets of pictures, between which sound and answers may leave. Other bytes leave as a whole.
     let isPicture: Bool
   }
 
   private var items = CircularBuffer<Item>(initialCapacity: 4)
-  /// The items that sound must not overtake: answers, and the sound behind them.
+  /// The items that nothing overtakes: answers, and the sound behind them.
   private var barriers = 0
   /// The number of bytes.
   package private(set) var count = 0
@@ -22,14 +22,14 @@ package struct WaitingPackets {
 
   /// `true` if nothing waits.
   package var isEmpty: Bool { items.isEmpty }
-  /// `true` if sound may leave before all that waits.
+  /// `true` if sound and answers may leave before all that waits.
   package var allowsOvertaking: Bool { barriers == 0 }
 
   /// Adds bytes behind all others.
   ///
   /// - Parameters:
   ///   - bytes: whole interleaved packets if they are of pictures; there is at least one byte.
-  ///   - isPicture: `true` if sound may leave before them, or between two of their packets.
+  ///   - isPicture: `true` if sound and answers may leave before them, or between two of their packets.
   package mutating func append(_ bytes: ByteBuffer, isPicture: Bool) {
     items.append(Item(bytes: bytes, isPicture: isPicture))
     count += bytes.readableBytes

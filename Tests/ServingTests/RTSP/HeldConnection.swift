@@ -102,8 +102,12 @@ final class HeldConnection {
   }
 
   /// Writes an answer.
-  func writeAnswer(overtakesPictures: Bool = false) throws {
-    try onLoop { $0.write(ByteBuffer(bytes: Self.answer), overtakesPictures: overtakesPictures) }
+  func writeAnswer() throws { try onLoop { $0.write(ByteBuffer(bytes: Self.answer)) } }
+
+  /// Lets go of the pictures' transport, as PAUSE does.
+  func endPictures() throws {
+    let pictures = pictures
+    try onLoop { $0.letGo(of: pictures) }
   }
 
   /// Reads until so many messages have come; fewer if the connection ends, or after a minute.

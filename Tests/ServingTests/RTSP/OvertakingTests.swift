@@ -16,7 +16,7 @@ import Testing
     let connection = try HeldConnection()
     connection.pictures.noteLimit(300_000)
     try connection.write(picture: 0..<160)
-    // More waits than a client may leave waiting and get answers.
+    // More waits than a client may leave waiting and get another track.
     #expect(try connection.onLoop { !$0.takesMore })
     try connection.write(sound: 0..<10)
     try connection.write(sound: 0..<1, isControl: true)
@@ -39,8 +39,11 @@ import Testing
   @Test func `no sound overtakes an answer`() throws {
     let connection = try HeldConnection()
     connection.pictures.noteLimit(300_000)
+    connection.sound.noteLimit(300_000)
     try connection.write(picture: 0..<80)
     try connection.write(sound: 0..<1)
+    // The answer to PAUSE, after which no picture comes.
+    try connection.endPictures()
     try connection.writeAnswer()
     try connection.write(sound: 1..<3)
     let arrivals = connection.read(84)
@@ -62,7 +65,7 @@ import Testing
     let connection = try HeldConnection()
     connection.pictures.noteLimit(300_000)
     try connection.write(picture: 0..<80)
-    try connection.writeAnswer(overtakesPictures: true)
+    try connection.writeAnswer()
     try connection.write(sound: 0..<2)
     let arrivals = connection.read(83)
     let answer = try #require(arrivals.firstIndex(of: Arrival()))
@@ -70,11 +73,17 @@ import Testing
     let sound = arrivals.indices.filter { arrivals[$0].channel == 2 }
     #expect(sound.count == 2 && sound.allSatisfy { answer < $0 && $0 < 60 }, "\(arrivals)")
     #expect(arrivals.filter { $0.channel == 0 } == Self.arrivals(0..<80, channel: 0))
-    // Behind an answer that ends a track, another waits for its place.
+    // After a track has ended, another answer waits for its pictures too, and sound then for the answer.
+    connection.sound.noteLimit(300_000)
     try connection.write(picture: 80..<160)
+    try connection.write(sound: 2..<3)
+    try connection.endPictures()
     try connection.writeAnswer()
-    try connection.writeAnswer(overtakesPictures: true)
-    #expect(connection.read(82) == Self.arrivals(80..<160, channel: 0) + [Arrival(), Arrival()])
+    try connection.writeAnswer()
+    try connection.write(sound: 3..<4)
+    let ended = connection.read(84)
+    let expected = Self.arrivals(159..<160, channel: 0) + [Arrival(), Arrival()] + Self.arrivals(3..<4, channel: 2)
+    #expect(Array(ended.suffix(4)) == expected, "\(ended)")
   }
 
   @Test func `on an open network all leaves in the order in which it was written`() throws {
@@ -102,7 +111,9 @@ import Testing
     try connection.write(picture: 0..<30)
     try connection.writeAnswer()
     try connection.onLoop { $0.closeSoon() }
-    #expect(connection.read(.max) == Self.arrivals(0..<30, channel: 0) + [Arrival()])
+    let arrivals = connection.read(.max)
+    #expect(arrivals.count == 31 && arrivals.contains(Arrival()), "\(arrivals)")
+    #expect(arrivals.filter { $0.channel == 0 } == Self.arrivals(0..<30, channel: 0))
   }
 
   @Test func `packets are taken whole, as many as begin within the room`() {
