@@ -107,7 +107,7 @@ import Testing
   func `with every twentieth packet lost, no damaged picture is shown as good`(seed: UInt64, asks: Bool) throws {
     let clip = try ClipStream(
       size: Self.size, frames: Self.frames,
-      ["-tune", "zerolatency", "-x264-params", "keyint=10:slices=2:sliced-threads=0:bitrate=700"])
+      ["-tune", "zerolatency", "-x264-params", "keyint=10:slices=2:sliced-threads=0:threads=1:bitrate=700"])
     let path = try LossyPath(clip.pictures, asks: asks, seed: seed)
     for (index, unit) in accessUnits(of: clip.stream).enumerated() { path.send(unit, number: index) }
     path.finish()

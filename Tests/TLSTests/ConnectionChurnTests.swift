@@ -6,8 +6,7 @@ import Testing
 @Suite struct ConnectionChurnTests {
   @Test func `connections leave no memory and no descriptors behind`() throws {
     let directory = try TemporaryDirectory()
-    // Free a moment ago.
-    let port = try SecureServer(.echo).port
+    let port = try TCPPort.free()
     let program = try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x240", "--control", "none", "--rtsps",

@@ -13,6 +13,9 @@ private enum PortClaims {
   /// A byte of this file is a port. The kernel gives up a process's locks when it ends.
   private static let file: Int32 = {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-ports").path
+    // The kernel may refuse to create what another user has left in a folder for all (fs.protected_regular).
+    let existing = open(path, O_RDWR | O_CLOEXEC)
+    guard existing < 0 else { return existing }
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
     chmod(path, 0o666)
     return file

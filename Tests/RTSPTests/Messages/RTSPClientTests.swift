@@ -114,7 +114,8 @@ final class Listener: Sendable {
   }
 
   static func ffmpeg(_ transport: String) -> [String] {
-    ["ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", transport, "-i", "URL", "-f", "null", "-"]
+    ["ffmpeg", "-nostdin", "-loglevel", "error"] + FFmpegTransport.options(transport)
+      + ["-i", "URL", "-f", "null", "-"]
   }
 
   static func gstreamer(_ protocols: String) -> [String] {
