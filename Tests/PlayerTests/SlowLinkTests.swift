@@ -83,7 +83,10 @@ struct SlowLinkTests {
     #expect(try lost(figures) < packets)
     // The encoder gets every picture, but for those that come before a busy host has encoded the one before.
     let frames = try #require(figures["frames"] as? [String: Any])
-    let late = try #require((frames["dropped_by_cause"] as? [String: Int])?["encoder_late"])
-    #expect(try figure(figures, "frames", "encoded") + late == 18)
+    let drops = try #require(frames["dropped_by_cause"] as? [String: Int])
+    let captured = try figure(figures, "frames", "captured")
+    #expect(try figure(figures, "frames", "encoded") + (drops["encoder_late"] ?? 0) == captured, "\(frames)")
+    // And such a host may come too late for a picture of the clip, or have no memory free for it.
+    #expect(captured + (drops["driver"] ?? 0) + (drops["pool_exhausted"] ?? 0) == 18, "\(frames)")
   }
 }
