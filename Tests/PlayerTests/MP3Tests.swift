@@ -11,6 +11,18 @@
       return try #require(status["sound"] as? [String: Any])
     }
 
+    /// The time for which no sound was encoded so far, in seconds, and the number of frames that the encoder skipped.
+    /// While somebody listens, both rise only where a machine that is held up leaves sound out.
+    private func gaps(_ program: LookedAtProgram) throws -> (seconds: Double, skipped: Int) {
+      let text = try program.control("status", "--json", "--camera", "camera")
+      let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      let sound = try #require(status["sound"] as? [String: Any])
+      let frames = try #require(sound["mp3_frames"] as? Int)
+      // An MP3 frame is 24 ms long.
+      let seconds = try #require(status["uptime_seconds"] as? Double) - 0.024 * Double(frames)
+      return (seconds, try #require(sound["mp3_skipped"] as? Int))
+    }
+
     /// The format of the sound that ffmpeg has got, in its words: codec, rate, channels, samples, bitrate. What stands in
     /// brackets depends on its version, as the decoder in `mp3 (mp3float)`.
     private static func format(_ player: Subprocess.Result) -> [String] {
@@ -23,11 +35,25 @@
     @Test func `ffmpeg hears the test tone beep each second, while no picture and no Opus is encoded`() throws {
       let program = try LookedAtProgram(["--audio", "test", "--rtsp", "127.0.0.1:\(TCPPort.free())"])
       let heard = program.directory.path("heard.raw")
-      let player = try Subprocess.run(
-        [
-          "ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode", "-xerror", "-i", program.url("/listen.mp3"),
-          "-t", "6", "-af", "silencedetect=n=-40dB:d=0.2,volumedetect", "-f", "s16le", heard,
-        ], in: program.directory)
+      func hear() throws -> Subprocess.Result {
+        try Subprocess.run(
+          [
+            "ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode", "-xerror", "-i", program.url("/listen.mp3"),
+            "-t", "6", "-af", "silencedetect=n=-40dB:d=0.2,volumedetect", "-y", "-f", "s16le", heard,
+          ], in: program.directory)
+      }
+      let other = try Subprocess(
+        ["curl", "-sS", "--max-time", "600", "-o", "/dev/null", program.url("/listen.mp3")], in: program.directory)
+      defer { other.send(SIGKILL) }
+      #expect(try eventually { try sound(program)["mp3_frames"] as? Int ?? 0 > 0 })
+      // The tone goes on at the present time after a pause of the machine. What was heard then is heard again.
+      var (before, player, attempts) = (try gaps(program), try hear(), 1)
+      var after = try gaps(program)
+      while after.seconds > before.seconds + 0.5 || after.skipped > before.skipped, attempts < 8 {
+        (before, player, attempts) = (after, try hear(), attempts + 1)
+        after = try gaps(program)
+      }
+      other.send(SIGKILL)
       #expect(player.status == 0, "\(player.error.suffix(2000))")
       #expect(Self.format(player) == Self.mp3, "\(player.error.suffix(2000))")
       // Each beep begins a second after the one before, by the samples that are heard.
