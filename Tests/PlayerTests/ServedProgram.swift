@@ -83,9 +83,9 @@ final class ServedProgram {
   }
 }
 
-/// Expects that ffmpeg has decoded pictures of that size without a complaint.
+/// Expects that ffmpeg has decoded pictures of that size without a complaint. It gets a second for a picture, of up to 300.
 func expectDecoded(_ process: Subprocess, size: String = "320x240") throws {
-  let result = try process.wait(limit: 60)
+  let result = try process.wait(limit: 300)
   #expect(result.status == 0, "\(result.error.suffix(2000))")
   #expect(result.error.contains(size), "\(result.error.suffix(2000))")
   for complaint in ["error while decoding", "non-existing PPS", "concealing", "RTP: missed", "Frame num gap"] {
