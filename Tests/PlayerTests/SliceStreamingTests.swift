@@ -40,12 +40,16 @@
           "60", "-pix_fmt", "yuv420p", "-y", clip,
         ], in: directory)
       try #require(made.status == 0, "\(made.error)")
-      let program = try Subprocess.run(
+      let running = try Subprocess(
         [
-          nightjarPath, "stream", "--control", "none", "--source", "file:\(clip)", "--loop", "2", "--encoder", "x264",
+          nightjarPath, "stream", "--control", "none", "--source", "file:\(clip)", "--loop", "20", "--encoder", "x264",
           "--preset", preset, "--slice-size", "mtu", "--keyframe-interval", "1s", "--bitrate", "2M",
           "--pacing", "0", "--to", "rtp://127.0.0.1:\(recorder.port)?mtu=600",
         ], in: directory)
+      // Nearly as many as come within four seconds, of which a busy host misses some.
+      _ = eventually(within: 60) { recorder.timestampCount > 110 || !running.isRunning }
+      running.send(SIGTERM)
+      let program = try running.wait()
       #expect(program.status == 0, "\(program.error)")
       let packets = recorder.finish()
       let pictures = Set(packets.map { $0[4..<8] }).count
