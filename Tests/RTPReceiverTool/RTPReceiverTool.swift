@@ -6,7 +6,8 @@ import RTP
 /// Receives one H.264 stream as a viewer, and prints as JSON what came of it:
 /// `RTPReceiverTool PORT SECONDS [--without-nack]`. RTP comes to PORT, RTCP to the next, both of 127.0.0.1.
 ///
-/// It ends after SECONDS or at SIGTERM; "ready" on standard output says that the ports are open.
+/// It ends after SECONDS or at SIGTERM; "ready" on standard output says that the ports are open, "broken" that the
+/// picture waits for a key frame, and "whole" that it no longer does. The JSON is the last line.
 @main
 struct RTPReceiverTool {
   static func main() {

@@ -122,6 +122,7 @@ final class Reception {
     guard receiver.needsKeyFrame != isBroken else { return }
     isBroken = receiver.needsKeyFrame
     if isBroken { Self.append(now, to: &brokenAt) } else { Self.append(now, to: &wholeAt) }
+    RTPReceiverTool.say(isBroken ? "broken" : "whole")
   }
 
   private static func append(_ time: Instant, to times: inout [Double]) {

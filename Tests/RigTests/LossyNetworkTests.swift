@@ -39,11 +39,12 @@ private enum LossyLoopback {
     let keyFrameRequestsAt: [Double]
   }
 
-  /// Streams to a viewer over a network that loses packets for `seconds` and then for 5 s no longer; tells what became
-  /// of it, and when the loss ended.
+  /// Streams to a viewer over a network that loses packets for `seconds`, and then none until the viewer's picture is
+  /// whole; tells what became of it, when the loss ended, and how long the machine was held up at most from then on.
   private func watch(
     _ viewerArguments: [String], loss seconds: UInt32, in directory: TemporaryDirectory
-  ) throws -> (figures: Figures, end: Double) {
+  ) throws -> (figures: Figures, end: Double, pause: Double) {
+    let heartbeat = try Heartbeat()
     let port = try UDPPort.free()
     let viewer = try Subprocess([builtPath("RTPReceiverTool"), "\(port)", "120"] + viewerArguments, in: directory)
     #expect(eventually { viewer.outputSoFar.contains("ready") }, "\(viewer.errorSoFar)")
@@ -60,9 +61,12 @@ private enum LossyLoopback {
       defer { try? LossyLoopback.end(in: directory) }
       try LossyLoopback.begin(in: directory)
       sleep(seconds)
+      heartbeat.forget()
     }
     let end = Self.monotonicSeconds()
-    sleep(5)
+    // Time to find what was lost last; in pieces, so that a machine that is held up takes one of them, not all.
+    for _ in 0..<30 { usleep(100_000) }
+    _ = eventually(within: 50) { viewer.outputSoFar.split(separator: "\n").last != "broken" }
     // The viewer first: the end of the stream is no loss.
     viewer.send(SIGTERM)
     let result = try viewer.wait(limit: 30)
@@ -73,7 +77,7 @@ private enum LossyLoopback {
     print(line)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
-    return (try decoder.decode(Figures.self, from: Data(line.utf8)), end)
+    return (try decoder.decode(Figures.self, from: Data(line.utf8)), end, heartbeat.longestPause)
   }
 
   private static func monotonicSeconds() -> Double {
@@ -84,7 +88,7 @@ private enum LossyLoopback {
 
   @Test func `with 5 percent loss, NACK recovers the packets within 200 ms`() throws {
     let directory = try TemporaryDirectory()
-    let (figures, _) = try watch([], loss: 20, in: directory)
+    let figures = try watch([], loss: 20, in: directory).figures
     let share = Double(figures.thereWithin200Ms) / Double(max(1, figures.missingAtFirst))
     print("\(figures.missingAtFirst) missing, \(share) there within 200 ms")
     // One in twenty, but for packets that are missing because a late one was overtaken.
@@ -97,7 +101,7 @@ private enum LossyLoopback {
 
   @Test func `without NACK the picture is whole again after one key frame is asked for`() throws {
     let directory = try TemporaryDirectory()
-    let (figures, end) = try watch(["--without-nack"], loss: 8, in: directory)
+    let (figures, end, pause) = try watch(["--without-nack"], loss: 8, in: directory)
     #expect(figures.recovered == 0)
     #expect(figures.lost > 20)
     #expect(figures.accessUnitsDamaged > 5)
@@ -107,7 +111,7 @@ private enum LossyLoopback {
     print("whole \(whole - end) s after the loss, after \(requests.count) requests")
     // One that went before the end may have been answered; a machine that is held up may ask once more.
     #expect(requests.count <= 2, "\(figures.keyFrameRequestsAt) \(end)")
-    #expect(whole - end < 5)
-    #expect(figures.brokenAt.allSatisfy { $0 < end + 1 }, "\(figures.brokenAt) \(end)")
+    #expect(whole - end < 5 + pause)
+    #expect(figures.brokenAt.allSatisfy { $0 < end + 1 + pause }, "\(figures.brokenAt) \(end)")
   }
 }
