@@ -293,25 +293,34 @@
         "source = 'test'\nencoder = 'x264'\nsize = '320x240'\nto = 'rtp://127.0.0.1:\(recorder.port)'\n")
       let socket = program.directory.path("control")
       let latency = "nightjar_capture_to_wire_seconds"
-      var quiet: [Double] = []
-      var scraped: [Double] = []
+      var quiet: [Double: Double] = [:]
+      var scraped: [Double: Double] = [:]
       for _ in 0..<3 {
         let begin = try Scrape(socket, in: program.directory)
-        usleep(1_500_000)
+        let first = recorder.timestampCount
+        try #require(eventually { recorder.timestampCount > first + 44 }, "\(program.process.errorSoFar)")
         let middle = try Scrape(socket, in: program.directory)
-        let scrapes = try Subprocess.run(
-          [
-            "curl", "-sS", "--rate", "50/s", "--unix-socket", socket, "-o", "/dev/null",
-            "http://localhost/metrics?[1-75]",
-          ], in: program.directory)
-        #expect(scrapes.status == 0, "\(scrapes.error)")
+        let second = recorder.timestampCount
+        // As many frames, where a busy machine has them later.
+        let hasFrames = try eventually {
+          let scrapes = try Subprocess.run(
+            [
+              "curl", "-sS", "--rate", "50/s", "--unix-socket", socket, "-o", "/dev/null",
+              "http://localhost/metrics?[1-75]",
+            ], in: program.directory)
+          #expect(scrapes.status == 0, "\(scrapes.error)")
+          return recorder.timestampCount > second + 30
+        }
+        try #require(hasFrames, "\(program.process.errorSoFar)")
         let end = try Scrape(socket, in: program.directory)
-        quiet.append(middle.mean(of: latency, since: begin))
-        scraped.append(end.mean(of: latency, since: middle))
+        quiet.merge(middle.buckets(of: latency, since: begin), uniquingKeysWith: +)
+        scraped.merge(end.buckets(of: latency, since: middle), uniquingKeysWith: +)
       }
-      // A scrape that held a stage up would cost a frame its own time; a machine that is busy otherwise costs both.
-      let (without, with) = (quiet.reduce(0, +) / 3, scraped.reduce(0, +) / 3)
-      #expect(with < without * 10 + 0.02, "\(quiet) \(scraped)")
+      #expect(quiet[.infinity] ?? 0 > 30 && scraped[.infinity] ?? 0 > 30, "\(quiet) \(scraped)")
+      // A scrape that held a stage up would cost its own time: ten frames of thirty, as ten pages a second are made.
+      // A machine that is busy otherwise costs both, and one that is held up costs few frames more.
+      let (without, with) = (Scrape.limit(of: 0.8, in: quiet), Scrape.limit(of: 0.8, in: scraped))
+      #expect(with <= without * 10 + 0.02, "\(quiet) \(scraped)")
 
       // As fast as it goes: what is answered is one of few pages.
       let begin = Date()

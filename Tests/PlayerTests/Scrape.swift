@@ -43,10 +43,21 @@ struct Scrape {
     }
   }
 
-  /// The mean of a histogram between an earlier scrape and this one, in seconds.
-  func mean(of histogram: String, since earlier: Scrape) -> Double {
-    let sum = (self[histogram + "_sum"] ?? 0) - (earlier[histogram + "_sum"] ?? 0)
-    let count = (self[histogram + "_count"] ?? 0) - (earlier[histogram + "_count"] ?? 0)
-    return count > 0 ? sum / count : .nan
+  /// Returns how many values of a histogram of `camera` came since an earlier scrape, by the limits of its buckets in
+  /// seconds: each bucket has those of the lower ones too, and the last one, without a limit, has all.
+  func buckets(of histogram: String, since earlier: Scrape) -> [Double: Double] {
+    let start = "\(histogram)_bucket{camera=\"camera\",le=\""
+    var counts: [Double: Double] = [:]
+    for (key, count) in samples where key.hasPrefix(start) {
+      let limit = key.dropFirst(start.count).prefix { $0 != "\"" }
+      counts[limit == "+Inf" ? .infinity : Double(limit) ?? .nan] = count - (earlier.samples[key] ?? 0)
+    }
+    return counts
+  }
+
+  /// Returns the least limit within which there is that share of what the buckets have.
+  static func limit(of share: Double, in buckets: [Double: Double]) -> Double {
+    let all = buckets[.infinity] ?? 0
+    return buckets.filter { $0.value >= all * share }.keys.min() ?? .infinity
   }
 }
