@@ -11,13 +11,18 @@ final class LookedAtProgram {
   private let control: String
 
   /// Starts it and waits until it serves.
-  init(_ arguments: [String] = [], address: String = "127.0.0.1", users: [String: String] = [:]) throws {
+  ///
+  /// - Parameter isDescribed: `true` for a session description of its destinations, in its directory.
+  init(
+    _ arguments: [String] = [], address: String = "127.0.0.1", users: [String: String] = [:], isDescribed: Bool = false
+  ) throws {
     directory = try TemporaryDirectory()
     port = try TCPPort.free()
     self.address = address
     control = directory.path("control")
     var arguments = arguments + (try UsersFile.options(users, in: directory))
     if !arguments.contains("--source") { arguments += ["--source", "test", "--size", "320x240"] }
+    if isDescribed { arguments += ["--sdp", directory.path("stream.sdp")] }
     process = try Subprocess(
       [nightjarPath, "stream", "--control", control, "--http", "\(address):\(port)"] + arguments, in: directory,
       environment: ["STATE_DIRECTORY": directory.path("state")])

@@ -17,8 +17,7 @@
     @Test func `a request through a proxy needs a login if there are users, and gets no keys`() throws {
       let port = try TCPPort.free()
       let program = try LookedAtProgram(
-        ["--to", "srtp://127.0.0.1:\(port)", "--sdp", "stream.sdp"],
-        users: ["alice": "correct horse"])
+        ["--to", "srtp://127.0.0.1:\(port)"], users: ["alice": "correct horse"], isDescribed: true)
       let login = ["--digest", "-u", "alice:correct horse"]
       #expect(try program.curl([], "/snapshot.jpg").status == 200)
       // A forwarded port looks like this machine itself, so whoever is behind it might get the key.
@@ -38,7 +37,7 @@
 
     @Test func `a request through a proxy is refused if nobody can log in`() throws {
       let port = try TCPPort.free()
-      let program = try LookedAtProgram(["--to", "srtp://127.0.0.1:\(port)", "--sdp", "stream.sdp"])
+      let program = try LookedAtProgram(["--to", "srtp://127.0.0.1:\(port)"], isDescribed: true)
       #expect(try program.curl([], "/camera.sdp").status == 200)
       for field in Self.passedOn {
         #expect(try program.curl(["-H", field], "/snapshot.jpg").status == 403, "\(field)")

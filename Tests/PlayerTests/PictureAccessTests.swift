@@ -30,8 +30,8 @@
       let address = try #require(Self.address)
       let port = try TCPPort.free()
       let program = try LookedAtProgram(
-        ["--to", "srtp://127.0.0.1:\(port)", "--to", "rtp://127.0.0.1:\(port + 2)", "--sdp", "stream.sdp"],
-        address: address, users: ["alice": "correct horse"])
+        ["--to", "srtp://127.0.0.1:\(port)", "--to", "rtp://127.0.0.1:\(port + 2)"],
+        address: address, users: ["alice": "correct horse"], isDescribed: true)
       let asked = try program.curl([], "/snapshot.jpg")
       #expect(asked.status == 401)
       let challenges = HTTPFields(asked.headers).all("www-authenticate")

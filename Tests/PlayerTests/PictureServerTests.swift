@@ -102,9 +102,8 @@
 
     @Test func `the session description is that of a destination`() throws {
       let port = try TCPPort.free()
-      let program = try LookedAtProgram([
-        "--to", "rtp://127.0.0.1:\(port)?payload=mp2t", "--to", "srtp://127.0.0.1:\(port + 2)", "--sdp", "stream.sdp",
-      ])
+      let program = try LookedAtProgram(
+        ["--to", "rtp://127.0.0.1:\(port)?payload=mp2t", "--to", "srtp://127.0.0.1:\(port + 2)"], isDescribed: true)
       let first = try program.curl([], "/camera.sdp")
       #expect(first.status == 200 && HTTPFields(first.headers)["content-type"] == "application/sdp")
       let text = String(decoding: first.body, as: UTF8.self)
