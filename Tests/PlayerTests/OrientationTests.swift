@@ -16,7 +16,7 @@ import Testing
       program = try Subprocess(
         [
           // A busy machine is no hung driver.
-          nightjarPath, "stream", "--size", "320x240", "--hang-limit", "60", "--control", directory.path("control"),
+          nightjarPath, "stream", "--size", "320x240", "--hang-limit", "100", "--control", directory.path("control"),
           "--sdp", directory.path("s.sdp"), "--stats-json", directory.path("s.json"),
         ] + arguments, in: directory, environment: environment)
     }
