@@ -329,7 +329,9 @@ import Testing
       #expect(
         try eventually(within: 120) {
           report = try doctor([], own: own)
-          return report.has("camera-absent") && report.has("rate") || !stream.isRunning
+          // A busy machine does not reach the rate.
+          let hasRate = report.has("rate") || report.has("rate-low")
+          return report.has("camera-absent") && hasRate || !stream.isRunning
         }, "\(report.findings) \(stream.errorSoFar)")
       let running = "nightjar stream runs (process \(stream.identifier)), "
       #expect(report["stream"]?.text.hasPrefix(running) == true, "\(report.findings)")
