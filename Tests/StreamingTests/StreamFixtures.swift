@@ -17,27 +17,22 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   let parameterSets: ParameterSets
   private let keyBytes: Int
   private let bytes: Int
-  private let changesAt: Int?
   private let changesEvery: Int?
   /// When each key frame was made.
   private let made = Mutex<[Instant]>([])
   private var count = 0
   private var version: UInt8 = 1
+  private let isChangeDue = Mutex(false)
   /// Made once: an encoder that is slower than the camera would change what is measured.
   private let noise: UnsafeMutableRawBufferPointer
 
-  /// - Parameters:
-  ///   - changesAt: The picture from which on the stream has other parameter sets, which is a key frame.
-  ///   - changesEvery: The number of pictures after which the stream has other parameter sets again and again.
-  init(
-    keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesAt: Int? = nil, changesEvery: Int? = nil
-  ) throws {
+  /// - Parameter changesEvery: The number of pictures after which the stream has other parameter sets again and again.
+  init(keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesEvery: Int? = nil) throws {
     configuration = EncoderConfiguration(
       size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: bitrate, color: .bt709)
     parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
     self.keyBytes = keyBytes
     self.bytes = bytes
-    self.changesAt = changesAt
     self.changesEvery = changesEvery
     noise = .allocate(byteCount: max(keyBytes, bytes) + 257, alignment: 1)
     for index in noise.indices { noise[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8 | 1) }
@@ -47,6 +42,9 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
 
   var keyFrames: [Instant] { made.withLock { $0 } }
 
+  /// Has the stream have other parameter sets from the next picture on, which is a key frame.
+  func changeParameterSets() { isChangeDue.withLock { $0 = true } }
+
   func prepare() throws(EncoderError) {}
   func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
   func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
@@ -55,7 +53,11 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
-    let isChange = changesEvery.map { count > 0 && count.isMultiple(of: $0) } ?? (count == changesAt)
+    let isDue = isChangeDue.withLock { isDue in
+      defer { isDue = false }
+      return isDue
+    }
+    let isChange = changesEvery.map { count > 0 && count.isMultiple(of: $0) } ?? isDue
     let isKey = keyFrame || isChange
     if isKey { made.withLock { $0.append(.now()) } }
     if isChange { version &+= 1 }

@@ -82,10 +82,11 @@ import Testing
     let port = try UDPPort.free()
     let listener = try listener(of: group)
     let running = try RunningPipeline(
-      try SizedEncoder(keyBytes: 3000, bytes: 500, changesAt: 20),
+      try SizedEncoder(keyBytes: 3000, bytes: 500),
       to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")])
     defer { running.end() }
     let first = try #require(next(listener, of: group, port: port))
+    running.encoder.changeParameterSets()
     let second = try #require(
       (0..<5).lazy.compactMap { _ in next(listener, of: group, port: port) }.first { $0.hash != first.hash })
     #expect(second.flags == first.flags)
