@@ -177,18 +177,26 @@ import Testing
     return types
   }
 
-  @Test func `frames under way are sent at the end, and the end does not wait forever`() throws {
+  /// The end of a stage with a frame under way to two viewers: one that takes it at the fifth attempt, and one that
+  /// never takes all of it. The frames of the former, and the attempts with the latter.
+  private static func endWithFrameUnderWay() throws -> (frames: Int, attempts: Int) {
     let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
-    // Few attempts: on a machine that is held up each may be late, and together they have a viewer's patience.
     let (slow, stuck) = (Gate(delays: 4), Gate(room: 1))
     let slowFigures = bench.add(slow, number: 1)
     _ = bench.add(stuck, number: 2)
     bench.write()
     let begin = Instant.now()
     bench.end()
-    #expect(slowFigures.current.frames == 1)
     #expect(Instant.now() - begin < Duration(seconds: 20))
     #expect(stuck.packetsPerFrame == [1])
+    return (slowFigures.current.frames, stuck.state.withLock { $0.attempts })
+  }
+
+  @Test func `frames under way are sent at the end, and the end does not wait forever`() throws {
+    var end = try Self.endWithFrameUnderWay()
+    // A machine that is held up meanwhile makes fewer attempts within a viewer's patience.
+    for _ in 0..<9 where end.frames == 0 && end.attempts < 6 { end = try Self.endWithFrameUnderWay() }
+    #expect(end.frames == 1, "\(end.attempts) attempts")
   }
 }
 
