@@ -185,6 +185,14 @@
     }
 
     @Test func `a player that starts again on the ports of one that died is alone there`() throws {
+      var isJudged = false
+      for _ in 0..<5 where !isJudged { isJudged = try startAgain() }
+      #expect(isJudged, "the host was held up for seconds, five times")
+    }
+
+    /// A player on the ports of one that died. Returns `false`, with nothing judged, if the host was held up for nearly
+    /// as long as a silent session lives.
+    private func startAgain() throws -> Bool {
       let camera = try ServedCamera { $0.sessionSeconds = 5 }
       let ports = try DatagramPair()
       let first = try camera.client()
@@ -196,16 +204,23 @@
       _ = ports.drain()
       _ = ports.drain(control: true)
       var packets: [Data] = []
+      var statuses: Set<Int> = []
+      var (pause, last) = (Duration.zero, Instant.now())
       // Longer than the first one's session would live.
       for _ in 0..<22 {
         usleep(300_000)
         packets += ports.drain()
-        #expect(try second.request("GET_PARAMETER", nil, ["Session: \(session)"]).status == 200)
+        statuses.insert(try second.request("GET_PARAMETER", nil, ["Session: \(session)"]).status)
+        let now = Instant.now()
+        (pause, last) = (max(pause, now - last), now)
       }
-      #expect(try ReceivedStream(packets).gaps == 0)
+      guard pause < .seconds(2) else { return false }
+      let gaps = try ReceivedStream(packets).gaps
+      #expect(statuses == [200] && gaps == 0, "\(statuses), \(gaps) gaps")
       let goodbyes = ports.drain(control: true).filter { $0.contains(203) && $0.dropFirst(1).first == 203 }
       #expect(goodbyes.isEmpty)
       #expect(try camera.settles(sessions: 1))
+      return true
     }
 
     @Test func `nothing is encoded while nobody watches`() throws {

@@ -46,9 +46,22 @@
     }
 
     @Test func `every sign of life keeps a session, and without one it ends`() throws {
+      var isJudged = false
+      for _ in 0..<5 where !isJudged { isJudged = try keepSessions() }
+      #expect(isJudged, "the host was held up for seconds, five times")
+    }
+
+    /// Six sessions, of which one is silent. Returns `false`, with nothing judged, if the host was held up for nearly
+    /// as long as a silent session lives: then the others may rightly end, too.
+    private func keepSessions() throws -> Bool {
       let camera = try ServedCamera { $0.sessionSeconds = 8 }
       let clients = try (0..<6).map { _ in try camera.client() }
       let ports = try (0..<6).map { _ in try DatagramPair() }
+      var (pause, last) = (Duration.zero, Instant.now())
+      func noteSigns() {
+        let now = Instant.now()
+        (pause, last) = (max(pause, now - last), now)
+      }
       var sessions: [String] = []
       var control: UInt16 = 0
       for (index, client) in clients.enumerated() {
@@ -57,8 +70,8 @@
         if index == 0 { control = try #require(setup.serverControlPort) }
       }
       // One that waits is kept alive by RTCP too.
-      #expect(try clients[4].request("PAUSE", nil, ["Session: \(sessions[4])"]).status == 200)
-      #expect(try camera.server.statistics().sessions == 6)
+      var statuses: Set = [try clients[4].request("PAUSE", nil, ["Session: \(sessions[4])"]).status]
+      let begun = try camera.server.statistics().sessions
       // Until the last one has ended, which keeps silent, and half as long again: the others go on.
       var (rounds, rest) = (0, 10)
       while rounds < 100, rest > 0 {
@@ -67,18 +80,23 @@
         usleep(400_000)
         try ports[0].send(Self.report, to: control)
         clients[1].send(channel: 1, Self.report)
-        #expect(try clients[2].request("GET_PARAMETER", nil, ["Session: \(sessions[2])"]).status == 200)
-        #expect(try clients[3].request("OPTIONS", nil, ["Session: \(sessions[3])"]).status == 200)
+        statuses.insert(try clients[2].request("GET_PARAMETER", nil, ["Session: \(sessions[2])"]).status)
+        statuses.insert(try clients[3].request("OPTIONS", nil, ["Session: \(sessions[3])"]).status)
         clients[4].send(channel: 1, Self.report)
         clients[1].pump(0)
+        noteSigns()
       }
-      #expect(try camera.server.statistics().sessions == 5)
+      let left = try camera.server.statistics().sessions
+      noteSigns()
+      guard pause < .seconds(6) else { return false }
+      #expect(statuses == [200] && begun == 6 && left == 5, "\(statuses), \(begun) and \(left) sessions")
       #expect(try clients[5].request("GET_PARAMETER", nil, ["Session: \(sessions[5])"]).status == 454)
       _ = ports[0].drain()
       #expect(ports[0].take(5).count >= 5)
       // And now all do.
       #expect(try camera.settles(sessions: 0))
       #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
+      return true
     }
 
     /// RTCP of a viewer that leaves (RFC 3550 section 6.6): a report and a BYE of its source.
