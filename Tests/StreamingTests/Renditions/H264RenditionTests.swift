@@ -289,16 +289,29 @@
         guard count > 2 else { throw SystemFailure("pthread_create", errorNumber: EAGAIN) }
         try RenditionThread.startDetached(name, body)
       }
-      let bench = try Bench(change: { plan in
-        plan.pauses = Duration.seconds(2)...Duration.seconds(2)
-        plan.startThread = startThread
-      })
-      let connection = try NarrowConnection()
-      let id = try bench.admit(connection)
-      let failed = try #require(bench.rendition)
+      func makeBench() throws -> Bench {
+        starts.withLock { $0 = 0 }
+        return try Bench(change: { plan in
+          plan.pauses = Duration.seconds(2)...Duration.seconds(2)
+          plan.startThread = startThread
+        })
+      }
+      var (bench, connection) = (try makeBench(), try NarrowConnection())
+      var begin = Instant.now()
+      var id = try bench.admit(connection)
+      var (rendition, refusal) = (bench.rendition, bench.pipeline.h264Refusal)
+      // On a host that is held up, the second attempt may have been made by now.
+      for _ in 0..<9 where Instant.now() - begin >= .seconds(2) {
+        bench.end()
+        (bench, connection) = (try makeBench(), try NarrowConnection())
+        begin = .now()
+        id = try bench.admit(connection)
+        (rendition, refusal) = (bench.rendition, bench.pipeline.h264Refusal)
+      }
+      let failed = try #require(rendition)
       #expect(failed.failure?.hasPrefix("no thread: ") == true && failed.failures == 1, "\(failed)")
-      guard case .failed(_, let pause)? = bench.pipeline.h264Refusal else {
-        Issue.record("\(String(describing: bench.pipeline.h264Refusal))")
+      guard case .failed(_, let pause)? = refusal else {
+        Issue.record("\(String(describing: refusal))")
         return
       }
       #expect(pause <= .seconds(2))
