@@ -1,5 +1,6 @@
 import CLinux
 package import Foundation
+import Synchronization
 
 /// A client of RTSP (RFC 2326) that says what a test wants said, right or wrong.
 package final class RTSPClient {
@@ -243,9 +244,13 @@ package final class DatagramPair {
   package let port: UInt16
   private let media: Int32
   private let control: Int32
+  private let reader: DatagramReader?
 
   /// Of an address of this machine.
-  package init(_ host: String = "127.0.0.1", port: UInt16? = nil) throws {
+  ///
+  /// - Parameter readsAlways: `true` takes what comes to the port of RTP at once, so that nothing is lost while the
+  ///   test does something else for longer than the kernel has room for.
+  package init(_ host: String = "127.0.0.1", port: UInt16? = nil, readsAlways: Bool = false) throws {
     let family = host.contains(":") ? AF_INET6 : AF_INET
     // What was free a moment ago may be taken, and was looked at on another address.
     for tries in (0..<(port == nil ? 10 : 1)).reversed() {
@@ -266,6 +271,7 @@ package final class DatagramPair {
           _ = fcntl(socket, F_SETFL, O_NONBLOCK)
         }
         (self.port, self.media, self.control) = (first, media, control)
+        reader = readsAlways ? DatagramReader(media) : nil
         return
       } catch {
         close(media)
@@ -277,6 +283,7 @@ package final class DatagramPair {
   }
 
   deinit {
+    reader?.end()
     close(media)
     close(control)
   }
@@ -286,10 +293,15 @@ package final class DatagramPair {
 
   /// Returns the datagrams that have arrived at the port of RTP, or that of RTCP.
   package func drain(control isControl: Bool = false) -> [Data] {
+    if !isControl, let reader { return reader.take() }
+    return Self.datagrams(at: isControl ? control : media)
+  }
+
+  fileprivate static func datagrams(at socket: Int32) -> [Data] {
     var memory = [UInt8](repeating: 0, count: 65_536)
     var datagrams: [Data] = []
     for _ in 0..<4096 {
-      let count = recv(isControl ? control : media, &memory, memory.count, 0)
+      let count = recv(socket, &memory, memory.count, 0)
       guard count >= 0 else { break }
       datagrams.append(Data(memory[..<count]))
     }
@@ -311,6 +323,46 @@ package final class DatagramPair {
     try InternetAddress(host, port).with { address, length in
       _ = sendto(control, bytes, bytes.count, 0, address, length)
     }
+  }
+}
+
+/// A thread that takes datagrams from a socket as they come.
+private final class DatagramReader: @unchecked Sendable {
+  // Sendable: what is mutable is under the mutex.
+  private struct State {
+    var datagrams: [Data] = []
+    var isOver = false
+  }
+  private let state = Mutex(State())
+  private let hasEnded = DispatchSemaphore(value: 0)
+  private let socket: Int32
+
+  init(_ socket: Int32) {
+    self.socket = socket
+    Thread { [self] in run() }.start()
+  }
+
+  private func run() {
+    while !state.withLock({ $0.isOver }) {
+      var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+      guard poll(&descriptor, 1, 50) > 0 else { continue }
+      state.withLock { $0.datagrams += DatagramPair.datagrams(at: socket) }
+    }
+    hasEnded.signal()
+  }
+
+  /// Returns what has arrived since the last call.
+  func take() -> [Data] {
+    state.withLock { state in
+      defer { state.datagrams = [] }
+      return state.datagrams + DatagramPair.datagrams(at: socket)
+    }
+  }
+
+  /// Ends the thread, after which the socket may be closed.
+  func end() {
+    state.withLock { $0.isOver = true }
+    hasEnded.wait()
   }
 }
 
