@@ -28,7 +28,7 @@ import Testing
   @Test func `each destination has a description that live555 and Media3 read`() throws {
     let directory = try TemporaryDirectory()
     let destinations = [
-      "rtp://127.0.0.1:5004", "srtp://127.0.0.1:5006", "rtp://[::1]:5008?rtcp=mux",
+      "rtp://127.0.0.1:5004", "srtp://127.0.0.1:5006", "rtp://\(hasIPv6 ? "[::1]" : "127.0.0.1"):5008?rtcp=mux",
       "rtp://239.195.7.21:5010?interface=lo&ttl=2", "rtp://232.1.2.3:5012?interface=lo",
       "srtp://239.195.7.21:5014?interface=lo&rtcp=mux",
     ]

@@ -57,13 +57,14 @@
       #expect(figures.keyFramesDecoded > before.keyFramesDecoded, "\(figures)")
     }
 
-    /// `true` if a test may have a network of its own.
+    /// `true` if a test may have a network of its own with IPv6.
     private static let hasNamespaces: Bool = {
       guard let directory = try? TemporaryDirectory() else { return false }
-      return (try? Subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], in: directory))?.status == 0
+      let script = "ip link set lo up && ip addr add fd00:9:8::7/128 dev lo"
+      return (try? Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory))?.status == 0
     }()
 
-    @Test(.enabled(if: hasNamespaces, "needs user namespaces"))
+    @Test(.enabled(if: hasNamespaces, "needs user namespaces and IPv6"))
     func `a host that has IPv6 alone is watched by IPv6`() throws {
       let directory = try TemporaryDirectory()
       let peer = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"

@@ -20,7 +20,7 @@ import Testing
     #expect(result.status == 0, "\(result.error)")
   }
 
-  @Test(arguments: ["udp", "tcp"])
+  @Test(.enabled(if: hasIPv6, "needs IPv6"), arguments: ["udp", "tcp"])
   func `players come by IPv6`(transport: String) throws {
     let program = try ServedProgram(address: "::1")
     try expectDecoded(try program.ffmpeg(program.url("[::1]"), transport: transport))

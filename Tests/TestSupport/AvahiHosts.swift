@@ -23,10 +23,13 @@ package final class AvahiHosts: @unchecked Sendable {
   private var daemons: [Host: Subprocess] = [:]
   private var others: [Subprocess] = []
 
-  /// `true` if this machine lets its users make such, and has an Avahi.
+  /// `true` if this machine lets its users make such, and has IPv6 and an Avahi.
   package static let arePossible: Bool = {
     guard let directory = try? TemporaryDirectory() else { return false }
-    let script = "mount -t tmpfs none /run && avahi-daemon --version && dbus-daemon --version"
+    let script = """
+      mount -t tmpfs none /run && avahi-daemon --version && dbus-daemon --version && ip link set lo up \
+        && ip addr add fd77::1/64 dev lo
+      """
     return (try? Subprocess.run(["unshare", "-rnm", "sh", "-c", script], in: directory, limit: 60))?.status == 0
   }()
 

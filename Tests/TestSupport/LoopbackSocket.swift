@@ -17,6 +17,22 @@ package func withLoopbackAddress<Result>(
   }
 }
 
+/// `true` if this machine has IPv6. A container or a kernel may be without it.
+package let hasIPv6: Bool = {
+  let socket = Glibc.socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+  guard socket >= 0 else { return false }
+  defer { close(socket) }
+  var address = sockaddr_in6()
+  address.sin6_family = sa_family_t(AF_INET6)
+  address.sin6_addr = in6addr_loopback
+  let result = withUnsafePointer(to: address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+    }
+  }
+  return result == 0
+}()
+
 /// A UDP socket on a port of 127.0.0.1 that keeps as much as the kernel allows. A receive from it ends after 0.2 s, so that a
 /// thread sees when it is to end. Whoever asked closes it.
 package func loopbackSocket(port: UInt16) throws -> Int32 {

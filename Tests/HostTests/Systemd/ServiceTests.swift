@@ -74,11 +74,13 @@ import Testing
 
   @Test func `listening sockets are taken by name, and are gone for whoever looks next`() throws {
     let directory = try TemporaryDirectory()
+    let second = hasIPv6 ? "::1" : "127.0.0.2"
     let (_, output) = try Self.run(
       """
-      four, six = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET6)
-      six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-      six.bind(("::1", 0)); six.listen()
+      four = socket.create_server(("127.0.0.1", 0))
+      six = socket.socket(socket.AF_INET6 if ":" in "\(second)" else socket.AF_INET)
+      if six.family == socket.AF_INET6: six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+      six.bind(("\(second)", 0)); six.listen()
       print(four.getsockname()[1], six.getsockname()[1])
       given([four, six], "rtsp:rtsps")
       given([four], "rtsp", identifier="1")
@@ -87,7 +89,7 @@ import Testing
     let ports = try #require(lines.first).split(separator: " ")
     #expect(
       lines.dropFirst() == [
-        "rtsp 3 127.0.0.1 \(ports[0])", "rtsps 4 ::1 \(ports[1])", "taken 0",
+        "rtsp 3 127.0.0.1 \(ports[0])", "rtsps 4 \(second) \(ports[1])", "taken 0",
         // Meant for another process.
         "taken 0",
       ])
@@ -135,15 +137,19 @@ import Testing
       given([socket.socket(socket.AF_INET, socket.SOCK_DGRAM)], "rtsp")
       unix = socket.socket(socket.AF_UNIX); unix.bind(folder + "/u"); unix.listen()
       given([unix], "rtsp")
-      given([socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)], "rtsp")
+      if \(hasIPv6 ? "True" : "False"):
+          given([socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)], "rtsp")
       """, in: directory)
     let lines = output.split(separator: "\n")
-    #expect(
-      lines == [
-        "the socket unit's FileDescriptorName=http is unknown: choose rtsp or rtsps 64",
-        "the socket rtsp from systemd does not listen: its unit needs ListenStream= 64",
-        "the socket rtsp from systemd is not a TCP socket: write ListenStream=ADDRESS:PORT 64",
-        "the socket rtsp from systemd serves IPv4 and IPv6 at once: its unit needs BindIPv6Only=ipv6-only 64",
-      ])
+    var expected: [Substring] = [
+      "the socket unit's FileDescriptorName=http is unknown: choose rtsp or rtsps 64",
+      "the socket rtsp from systemd does not listen: its unit needs ListenStream= 64",
+      "the socket rtsp from systemd is not a TCP socket: write ListenStream=ADDRESS:PORT 64",
+    ]
+    if hasIPv6 {
+      expected.append(
+        "the socket rtsp from systemd serves IPv4 and IPv6 at once: its unit needs BindIPv6Only=ipv6-only 64")
+    }
+    #expect(lines == expected)
   }
 }
