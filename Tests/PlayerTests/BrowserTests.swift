@@ -108,6 +108,7 @@
       #expect(read.outputText.trimmingCharacters(in: .newlines) == code["url"] as? String, "\(read.error)")
 
       let browser = try Browser(in: program.directory)
+      try browser.inject(PageFaults.lastingWords)
       try browser.open(program.url("/#\(link)"))
       try #require(eventually(within: 60) { browser.isTrue("document.querySelector('input[name=device]')") })
       try browser.run("document.querySelector('input[name=device]').value = ''")

@@ -91,7 +91,7 @@
         ["--audio", RoomSound.device, "--noise", "medium", "--webrtc-port", "0"], users: ["anna": "correct horse"],
         environment: ["HOME": directory.url.path])
       let browser = try Browser(in: program.directory)
-      try browser.inject(try PageFaults.script(last: Self.instruments))
+      try browser.inject(try PageFaults.script(last: PageFaults.lastingWords + Self.instruments))
       let origin = String(program.url("/").dropLast())
       try browser.command("Browser.grantPermissions", ["permissions": ["notifications"], "origin": origin])
       try browser.open(program.url("/"))

@@ -8,8 +8,10 @@
   /// A browser subscribes at its maker's push service, which no test reaches. So `subscribe` is replaced, and the
   /// browser's own tools deliver the messages to the worker.
   @Suite struct PagePushTests {
-    /// The browser's push service: `told.service` is the subscription that it gives, null for none.
+    /// The browser's push service: `told.service` is the subscription that it gives, null for none. The page's words
+    /// last.
     static let instruments = """
+      \(PageFaults.lastingWords)
       window.told = { service: null, key: null, asked: 0 };
       let present = null;
       PushManager.prototype.getSubscription = async () => present;
@@ -210,7 +212,9 @@
       }
       do {
         let browser = try Self.browser(
-          program, instruments: "delete ServiceWorkerRegistration.prototype.pushManager; window.told = {};")
+          program,
+          instruments: PageFaults.lastingWords
+            + "delete ServiceWorkerRegistration.prototype.pushManager; window.told = {};")
         try browser.click("Tell this phone when the page is closed")
         let words = "This browser cannot be told while the page is closed."
         #expect(eventually { browser.notice == words }, "\(browser.page)")

@@ -89,11 +89,9 @@
       }
       """
 
-    /// A host without Web Push, while the browser's storage has `isOff`. The page's words of four seconds stay for a minute.
+    /// A host without Web Push, while the browser's storage has `isOff`.
     private static let refusing = """
       {
-        const wait = setTimeout;
-        window.setTimeout = (work, time, ...all) => wait(work, time === 4000 ? 60_000 : time, ...all);
         const send = fetch;
         window.fetch = async (path, options) => (String(path).endsWith("v1/push") && localStorage.getItem("isOff")
           ? new Response('{"error":"off","failure":"unavailable","field":"web-push"}', { status: 503 })
