@@ -254,10 +254,13 @@
             .map((one) => `${one.title}|${one.tag}|${one.data?.id}|${one.silent}`).sort().join())
           """) ?? ""
       }
-      // DevTools loses what it delivers while the worker begins: a first message comes until it is there, and is put away.
+      // DevTools loses what it delivers while the worker begins: first messages come until the last of them is there,
+      // so that none is under way, and are put away.
+      var number = 1000
       let isThere = try eventually {
-        try deliver(message(1, "noise", "Noise"))
-        return shown().contains("Noise|nightjar-noise-camera|1|")
+        number += 1
+        try deliver(message(number, "noise", "Noise"))
+        return eventually(within: Double(number - 1000)) { shown().contains("Noise|nightjar-noise-camera|\(number)|") }
       }
       #expect(isThere, "\(shown())")
       try browser.run(
