@@ -100,6 +100,18 @@ async def ask_for_key_frames(peer, answer, told):
         told["keys"].append(told["key"])
 
 
+async def offered(offer):
+    """The status, the headers and the body of the answer. Where the program says that it may answer later, as in a start that keeps
+    the processor busy, the offer comes again, as the page's does; for a minute at most."""
+    limit = time.monotonic() + 60
+    while True:
+        status, headers, answer = await asyncio.to_thread(request, sys.argv[1], "POST", offer.encode())
+        pause = float(headers.get("Retry-After", "inf")) if status == 406 else float("inf")
+        if time.monotonic() + pause > limit:
+            return status, headers, answer
+        await asyncio.sleep(pause)
+
+
 def is_content(told):
     """Whether it has got what it watches for."""
     return (all(told["frames"].get(kind, 0) >= int(options[kind]) for kind in ("video", "audio"))
@@ -142,7 +154,7 @@ async def main():
     peer.on("track", lambda track: tasks.append(asyncio.ensure_future(consume(track))))
     await peer.setLocalDescription(await peer.createOffer())
     offer = changed(peer.localDescription.sdp)
-    told["status"], headers, answer = await asyncio.to_thread(request, sys.argv[1], "POST", offer.encode())
+    told["status"], headers, answer = await offered(offer)
     told["answer"] = answer
     if told["status"] == 201:
         location = headers["Location"]
