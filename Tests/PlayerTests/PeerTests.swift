@@ -17,12 +17,21 @@
       let keys: [Int]?
     }
 
-    private func watch(_ program: WatchedProgram, _ options: String..., path: String = "/whep") throws -> Told {
+    /// Starts peer.py.
+    private func start(_ program: WatchedProgram, _ options: [String], path: String = "/whep") throws -> Subprocess {
       let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
-      let result = try Subprocess.run(
-        ["/usr/bin/python3", script, program.url(path)] + options, in: program.directory, limit: 200)
+      return try Subprocess(["/usr/bin/python3", script, program.url(path)] + options, in: program.directory)
+    }
+
+    /// Waits for the end of peer.py.
+    private func end(_ peer: Subprocess) throws -> Told {
+      let result = try peer.wait(limit: 200)
       #expect(result.status == 0, "\(result.error.suffix(3000))")
       return try JSONDecoder().decode(Told.self, from: result.output)
+    }
+
+    private func watch(_ program: WatchedProgram, _ options: String..., path: String = "/whep") throws -> Told {
+      try end(start(program, options, path: path))
     }
 
     @Test func `a peer gets pictures and sound, until it ends its session`() throws {
@@ -75,13 +84,18 @@
 
     @Test func `a certificate other than the offer's gets nothing`() throws {
       let program = try WatchedProgram()
-      let told = try watch(program, "offer=fingerprint")
-      #expect(told.status == 201 && told.frames == [:], "\(told.frames)")
+      // Four seconds and more: a handshake that is not over when the peer leaves is never refused.
+      let refused = program.directory.path("refused")
+      let peer = try start(program, ["offer=fingerprint", "until=\(refused)"])
+      defer { peer.send(SIGKILL) }
       let isTold = eventually {
         program.process.errorSoFar.contains(
           "never got camera: the certificate of the browser is not that of its offer\n")
       }
       #expect(isTold, "\(program.process.errorSoFar)")
+      _ = try program.directory.write([], as: "refused")
+      let told = try end(peer)
+      #expect(told.status == 201 && told.frames == [:], "\(told.frames)")
       // Without one, nobody could be told from another.
       let without = try watch(program, "offer=noFingerprint")
       #expect(without.status == 400 && without.answer.contains("a=fingerprint:sha-256"), "\(without.answer)")
