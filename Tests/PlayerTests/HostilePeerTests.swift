@@ -19,6 +19,8 @@
     /// The output of peer.py.
     private struct Told: Decodable {
       let frames: [String: Int]
+      /// The packets that got lost, but for those that the peer's own sockets had no room for while it got no
+      /// processor.
       let lost: Int?
       let gap: Double
     }

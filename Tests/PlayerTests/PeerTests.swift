@@ -12,6 +12,8 @@
       let frames: [String: Int]
       let sizes: [[Int]]
       let loudest: Int
+      /// The packets that got lost, but for those that the peer's own sockets had no room for while it got no
+      /// processor.
       let lost: Int?
       let deleted: [Int]?
       let keys: [Int]?
