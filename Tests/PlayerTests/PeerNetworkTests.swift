@@ -32,9 +32,10 @@
       let figures = browser.figures
       let goesOn = eventually(within: 30) { browser.figures.framesDecoded > figures.framesDecoded + 10 }
       #expect(goesOn, "\(browser.figures)")
-      // A packet that was lost counts as lost even if it came again. Few were lost twice.
+      // A packet that was lost counts as lost even if it came again. Few were lost twice. What the relay has not lost,
+      // a browser that got no processor had no room for; what the browser has not missed went the other way.
       let last = browser.figures
-      let lost = last.packetsLost - before.packetsLost
+      let lost = min(last.packetsLost - before.packetsLost, relay.counts.lost)
       let repaired = last.retransmittedPacketsReceived ?? 0
       #expect(repaired > 0 && repaired * 3 >= lost * 2, "\(last), relay \(relay.counts)")
       #expect(try retransmitted(program) >= repaired)

@@ -33,16 +33,21 @@ package let hasIPv6: Bool = {
   return result == 0
 }()
 
-/// A UDP socket on a port of 127.0.0.1 that keeps as much as the kernel allows. A receive from it ends after 0.2 s, so that a
-/// thread sees when it is to end. Whoever asked closes it.
-package func loopbackSocket(port: UInt16) throws -> Int32 {
-  let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+/// Lets a socket keep as much as the kernel allows until somebody reads it.
+func enlargeReceiveBuffer(of socket: Int32) {
   var size: Int32 = 8 << 20
   let length = socklen_t(MemoryLayout<Int32>.size)
   // Root's may be larger than others' may.
   if setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &size, length) != 0 {
     setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, length)
   }
+}
+
+/// A UDP socket on a port of 127.0.0.1 that keeps as much as the kernel allows. A receive from it ends after 0.2 s, so that a
+/// thread sees when it is to end. Whoever asked closes it.
+package func loopbackSocket(port: UInt16) throws -> Int32 {
+  let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+  enlargeReceiveBuffer(of: socket)
   var patience = timeval(tv_sec: 0, tv_usec: 200_000)
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
   guard withLoopbackAddress(port, { bind(socket, $0, $1) }) == 0 else {

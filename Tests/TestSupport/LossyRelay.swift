@@ -66,7 +66,12 @@ package final class LossyRelay: @unchecked Sendable {
       guard poll(&list, nfds_t(list.count), 100) > 0 else { continue }
       if list[0].revents != 0 {
         while let (count, client) = receive(listening, &memory) {
-          if upstream[client] == nil { upstream[client] = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0) }
+          if upstream[client] == nil {
+            let made = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+            // What finds no room while the relay gets no processor would be lost without being counted.
+            enlargeReceiveBuffer(of: made)
+            upstream[client] = made
+          }
           if passes(&generator), let socket = upstream[client] { send(socket, memory[..<count], to: server) }
         }
       }
