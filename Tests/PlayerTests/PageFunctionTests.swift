@@ -93,6 +93,7 @@
       let program = try ConfiguredProgram(
         """
         https = "127.0.0.1:\(port)"
+        webrtc-port = 0
         rtsp = "127.0.0.1:\(try TCPPort.free())"
         encoder = "x264"
         bitrate-floor = "\(FullPictures.floor)"
