@@ -18,19 +18,33 @@ enum TwoNetworks {
     """
 
   /// `true` if this machine lets its users make such networks, for a program that has x264.
-  static let isPossible: Bool = {
+  static var isPossible: Bool { abilities.contains("networks") }
+  /// `true` if a network there may refuse a protocol by a rule, too.
+  static var hasRules: Bool { isPossible && abilities.contains("rules") }
+  /// `true` if a socket there may keep more than usual, too.
+  static var hasBuffers: Bool { isPossible && abilities.contains("buffers") }
+  /// The command that refuses all UDP, of page-blocked.py.
+  private static let rule = "ip rule add pref 1 ipproto udp blackhole"
+  /// The command for the room of TCP's sockets.
+  static let buffers = "echo '4096 4194304 6291456' > /proc/sys/net/ipv4/tcp_rmem"
+
+  /// The words for what this machine lets its users do.
+  private static let abilities: Set<Substring> = {
     #if X264
+      let script = """
+        far='sleep 2'; export far
+        \(setup)
+        tc qdisc add dev v0 root tbf rate 1mbit burst 16kb latency 5s && echo networks
+        \(rule) && echo rules
+        \(buffers) && echo buffers
+        """
       guard let directory = try? TemporaryDirectory(),
         let result = try? Subprocess.run(
-          [
-            "unshare", "-rn", "sh", "-c",
-            "cd '\(directory.url.path)'; far='sleep 2'; export far\n\(setup)\n"
-              + "tc qdisc add dev v0 root tbf rate 1mbit burst 16kb latency 5s",
-          ], in: directory, limit: 60)
-      else { return false }
-      return result.status == 0
+          ["unshare", "-rn", "sh", "-c", "cd '\(directory.url.path)'\n\(script)"], in: directory, limit: 60)
+      else { return [] }
+      return Set(result.outputText.split(separator: "\n"))
     #else
-      return false
+      return []
     #endif
   }()
 }

@@ -34,7 +34,8 @@ extension TwoNetworks {
 }
 
 /// The page on a network that lets no UDP through: Chromium is in one network namespace, the program in another.
-@Suite(.enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
+@Suite(
+  .enabled(if: TwoNetworks.hasRules, "needs x264, user namespaces, veth, tc with its tbf, and ip rules of protocols"))
 struct PageBlockedTests {
   /// The output of page-blocked.py.
   private struct Told: Decodable {

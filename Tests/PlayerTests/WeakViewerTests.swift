@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 /// A player whose network takes less than the floor for a while, beside one that has none of its troubles.
-@Suite(.serialized, .enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
+@Suite(
+  .serialized,
+  .enabled(if: TwoNetworks.hasBuffers, "needs x264, user namespaces, veth, tc with its tbf, and their own /proc/sys"))
 struct WeakViewerTests {
   /// The sizes in bytes of the pictures that a player has decoded, its complaints about them, and what `ctl viewers` printed of it
   /// in the weak time.
@@ -44,7 +46,7 @@ struct WeakViewerTests {
       \(TwoNetworks.setup)
       # A near player that gets no processor for a while is no weak network: its socket keeps seconds of pictures. The
       # far player's socket is in another network, and keeps as little as ever.
-      echo '4096 4194304 6291456' > /proc/sys/net/ipv4/tcp_rmem || exit 92
+      \(TwoNetworks.buffers) || exit 92
       env XDG_RUNTIME_DIR="$PWD" \(variables) '\(nightjarPath)' stream \(encoder.joined(separator: " ")) \
         --source file:clip.y4m --loop 100 --bitrate \(rates.full) \
         --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \
