@@ -32,6 +32,10 @@ WATCH = """
 """
 
 
+# What the page may say of a way that is dead; at first it says that the picture stands still.
+CAUSES = ["The camera's computer does not answer.", "This device has no network."]
+
+
 def near(command):
     subprocess.run(["nsenter", "-t", os.environ["near"], "-n", "sh", "-c", command], check=True)
     return time.time() * 1000
@@ -46,11 +50,12 @@ def main():
         browser.await_true("outage.pictures.length > 10 && outage.sounds.length > 10", 60)
         near(os.environ["down"])
         time.sleep(float(sys.argv[1]))
-        browser.await_true("outage.alarm > 0", 60)
+        browser.await_true(f"outage.alarm > 0 && outage.causes.some((one) => {json.dumps(CAUSES)}.includes(one))", 60)
         up = near(os.environ["up"])
         browser.await_true(f"outage.pictures.at(-1) > {up} && outage.sounds.at(-1) > {up} && nightjar.state === 'live'", 100)
         told = browser.run("return outage")
-        before = max(at for at in told["pictures"] if at < up)
+        # Pictures may come again before `up`, which is read once the command has ended.
+        before = max(at for at in told["pictures"] if at < told["alarm"])
         print(json.dumps({
             "picture": min(at for at in told["pictures"] if at > up) / 1000 - up / 1000,
             "sound": min(at for at in told["sounds"] if at > up) / 1000 - up / 1000,
