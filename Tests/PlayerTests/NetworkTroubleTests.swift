@@ -62,6 +62,8 @@ struct NetworkTroubleTests {
     let nearComplaints: String
     let farLost: Int
     let nearLost: Int
+    /// The datagrams for which the near viewer's socket had no room, because the viewer got no processor for a while.
+    let nearDropped: Int
     /// The median of the milliseconds in which a picture was sent to both.
     let sending: Double
     let log: String
@@ -125,6 +127,7 @@ struct NetworkTroubleTests {
       cat log >&2
       # What is still on its way to the far one does not matter.
       for i in $(seq 300); do sockets | grep -vq ' 00000000:00000000 ' || break; sleep 0.1; done
+      cat /proc/$near_id/net/udp > near.udp
       # RTCP BYE for the other stream, as long as ffmpeg takes it.
       bye='import socket, sys
       s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -161,6 +164,9 @@ struct NetworkTroubleTests {
         }
       }.joined(separator: "\n")
     }
+    // The second field is the socket's own address, and the last one what it had no room for.
+    let nearSockets = try text("near.udp").split(separator: "\n").map { $0.split(separator: " ") }
+      .filter { $0.count > 4 && $0[1].hasSuffix(":138C") }
     let sending = (figures["latency_ms"] as? [String: Any])?["send"] as? [String: Any]
     return Outcome(
       frames: Int(number((figures["frames"] as? [String: Any])?["sent"])), far: try pictures("10.9.0.2"),
@@ -168,6 +174,7 @@ struct NetworkTroubleTests {
       farComplaints: try complaints("10.9.0.2"),
       nearComplaints: try complaints("127.0.0.1"), farLost: Int(number(destinations.first?["packets_lost"])),
       nearLost: Int(number(destinations.last?["packets_lost"])),
+      nearDropped: nearSockets.reduce(0) { $0 + (Int($1.last ?? "") ?? 0) },
       sending: number(sending?["p50"]),
       log: result.error)
   }
@@ -175,9 +182,12 @@ struct NetworkTroubleTests {
   /// The good viewer has everything, at once.
   private func checkNear(_ outcome: Outcome) {
     #expect(outcome.frames > 40, "\(outcome.log)")
-    #expect(outcome.near == outcome.frames, "\(outcome.near) of \(outcome.frames)")
+    // A datagram that is missing is a picture at most.
+    let dropped = outcome.nearDropped
+    let whole = outcome.frames - dropped...outcome.frames
+    #expect(whole.contains(outcome.near), "\(outcome.near) of \(outcome.frames), \(dropped) datagrams dropped")
     #expect(outcome.nearLost == 0)
-    #expect(outcome.nearComplaints.isEmpty, "\(outcome.nearComplaints)")
+    #expect(outcome.nearComplaints.isEmpty || dropped > 0, "\(outcome.nearComplaints)")
     // A viewer that held the other up would do it with every picture. The slowest of some hundred pictures may have waited for the
     // processor alone.
     #expect(outcome.sending >= 0 && outcome.sending < 100, "\(outcome.sending)")
