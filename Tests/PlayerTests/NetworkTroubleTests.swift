@@ -77,13 +77,22 @@ struct NetworkTroubleTests {
     for i in $(seq 300); do test $(grep -c '^0,' 10.9.0.2.txt) -ge $(($(cat found) + 15)) && break; sleep 0.1; done
     """
 
-  /// Streams for six seconds to both, while `trouble` runs in a shell of its own some seconds later.
+  /// The shell's functions: the number of pictures that a viewer has, the wait until it has so many, and the time of an
+  /// outage, which takes two seconds and 25 pictures.
+  private static let counting = """
+    pictures() { cat $1.txt 2> /dev/null | grep -c '^0,'; }
+    reaches() { for i in $(seq 300); do test $(pictures $1) -ge $2 && break; sleep 0.1; done; }
+    outage() { before=$(pictures 127.0.0.1); sleep 2; reaches 127.0.0.1 $((before + 25)); }
+    """
+
+  /// Streams for some seconds to both, while `trouble` runs in a shell of its own some seconds later.
   ///
   /// - Parameters:
+  ///   - lasting: The least seconds of the stream.
   ///   - before: The commands for the networks before the stream begins.
   ///   - further: The commands that take the time for which the stream goes on after that.
   private func run(
-    _ trouble: String, after seconds: Int = 2, before: String = "true", further: String = "true"
+    _ trouble: String, after seconds: Int = 2, lasting: Int = 6, before: String = "true", further: String = "true"
   ) throws -> Outcome {
     let directory = try TemporaryDirectory()
     func description(_ host: String) throws -> [String] {
@@ -108,6 +117,7 @@ struct NetworkTroubleTests {
       \(TwoNetworks.setup)
       \(before)
       \(near) & near_id=$!
+      \(Self.counting)
       # Sockets at port 5004, with what waits in them.
       sockets() { cat /proc/$far_id/net/udp /proc/$near_id/net/udp | grep ':138C '; }
       for i in $(seq 300); do test $(sockets | wc -l) = 2 && break; sleep 0.1; done
@@ -119,7 +129,8 @@ struct NetworkTroubleTests {
       # The first picture may come later than that line.
       for i in $(seq 600); do grep -qs '^0,' 127.0.0.1.txt && break; sleep 0.1; done
       (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
-      sleep 6
+      sleep \(lasting)
+      reaches 127.0.0.1 50
       \(further)
       kill $stream
       wait $stream
@@ -188,14 +199,17 @@ struct NetworkTroubleTests {
     #expect(whole.contains(outcome.near), "\(outcome.near) of \(outcome.frames), \(dropped) datagrams dropped")
     #expect(outcome.nearLost == 0)
     #expect(outcome.nearComplaints.isEmpty || dropped > 0, "\(outcome.nearComplaints)")
-    // A viewer that held the other up would do it with every picture. The slowest of some hundred pictures may have waited for the
-    // processor alone.
+    // A viewer that held the other up would do it with every picture. The slowest of some hundred pictures may have
+    // waited for the processor alone.
     #expect(outcome.sending >= 0 && outcome.sending < 100, "\(outcome.sending)")
   }
 
   @Test func `a viewer on a slow link gets whole pictures only, and the other all of them in time`() throws {
-    // The test picture takes some 230 kbit/s.
-    let outcome = try run("true", before: "tc qdisc add dev v0 root tbf rate 100kbit burst 4kb latency 20s")
+    // The test picture takes some 230 kbit/s, and 80 where ten come in a second. A key frame takes a second or two
+    // here, also at the end.
+    let outcome = try run(
+      "true", lasting: 5, before: "tc qdisc add dev v0 root tbf rate 40kbit burst 4kb latency 20s",
+      further: "reaches 10.9.0.2 6; for i in $(seq 300); do grep -q ': too slow for' log && break; sleep 0.1; done")
     checkNear(outcome)
     #expect(outcome.far > 5 && outcome.far < outcome.frames * 9 / 10, "\(outcome.far) of \(outcome.frames)")
     #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
@@ -214,19 +228,20 @@ struct NetworkTroubleTests {
 
   // nightjar looks once a second which ways are gone: one of a second may come between two looks.
   @Test(arguments: [
-    "ip link set v0 down; sleep 2; ip link set v0 up",
-    "ip addr del 10.9.0.1/24 dev v0; sleep 2; ip addr add 10.9.0.7/24 dev v0",
-    "ip route del 10.9.0.0/24; sleep 2; ip route add 10.9.0.0/24 dev v0",
+    "ip link set v0 down; outage; ip link set v0 up",
+    "ip addr del 10.9.0.1/24 dev v0; outage; ip addr add 10.9.0.7/24 dev v0",
+    "ip route del 10.9.0.0/24; outage; ip route add 10.9.0.0/24 dev v0",
     // EACCES, as from a firewall.
-    "ip route add prohibit 10.9.0.2/32; sleep 2; ip route del prohibit 10.9.0.2/32",
-    "ip route add unreachable 10.9.0.2/32; sleep 2; ip route del unreachable 10.9.0.2/32",
+    "ip route add prohibit 10.9.0.2/32; outage; ip route del prohibit 10.9.0.2/32",
+    "ip route add unreachable 10.9.0.2/32; outage; ip route del unreachable 10.9.0.2/32",
   ])
   func `a way that is gone for two seconds is found again, and the other viewer notices nothing`(trouble: String) throws
   {
-    let outcome = try run(trouble, further: Self.awaitingReturn)
+    let outcome = try run("reaches 10.9.0.2 15; \(trouble)", further: Self.awaitingReturn)
     checkNear(outcome)
     #expect(outcome.farLost > 0, "\(outcome.log)")
-    // Two seconds were before it. What comes after it begins with a key frame, which would be ten minutes away otherwise.
+    // Fifteen pictures were before it. What comes after it begins with a key frame, which would be ten minutes away
+    // otherwise.
     #expect(
       outcome.farBefore > 10 && outcome.far >= outcome.farBefore + 15,
       "\(outcome.far) of \(outcome.frames), \(outcome.farBefore) before: \(outcome.log)")
