@@ -41,8 +41,11 @@
       let login = ["--digest", "-u", "alice:correct horse"]
       let answer = try program.curl(login, "/snapshot.jpg")
       #expect(answer.status == 200 && answer.body.prefix(2) == Data([0xff, 0xd8]))
+      // The first wrong login is answered at once, and the next one a second later.
       let start = Date()
-      #expect(try program.curl(["--digest", "-u", "alice:wrong"], "/snapshot.jpg").status == 401)
+      for _ in 0..<2 {
+        #expect(try program.curl(["--digest", "-u", "alice:wrong"], "/snapshot.jpg").status == 401)
+      }
       #expect(Date().timeIntervalSince(start) > 0.9)
       #expect(try program.curl(login, "/camera.sdp").status == 403)
       #expect(try program.curl(login, "/camera.sdp?destination=2").status == 200)

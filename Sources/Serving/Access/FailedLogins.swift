@@ -1,7 +1,8 @@
 package import Platform
 
 /// Slows down guessing: after each failed login from an address, the next answer to it waits twice as long as the last,
-/// 1 to 16 s, one after another. It is a value; the server sleeps.
+/// 1 to 16 s, one after another. The first is answered at once: a page or player whose login was taken away gives each
+/// question up after some seconds, and must learn why before it asks again. It is a value; the server sleeps.
 ///
 /// IPv6 addresses count by their first 64 bits, which one attacker can have. Only logins are delayed, not the requests
 /// of a connection that has logged in.
@@ -51,17 +52,22 @@ package struct FailedLogins: Sendable {
     if entries[network] == nil, entries.count >= Self.addressLimit { makeRoom(at: now) }
     var entry = entries[network] ?? Entry(nextAnswer: now, lastFailure: now)
     if now - entry.lastFailure > Self.memory { entry.backOff.reset() }
-    entry.nextAnswer = max(now, entry.nextAnswer) + entry.backOff.failed()
+    let answer = max(now, entry.nextAnswer)
+    entry.nextAnswer = answer + entry.backOff.failed()
     entry.lastFailure = now
     entries[network] = entry
-    return entry.nextAnswer
+    return answer
   }
 
-  /// Notes a successful login, and forgets the address's failures; returns the time of its answer. It is not before the
-  /// waiting answers: otherwise its speed would reveal the one right guess among many.
+  /// Notes a successful login, after which delays begin anew; returns the time of its answer. It is not before the
+  /// waiting answers: otherwise its speed would reveal the one right guess among many. Nor are answers to later logins:
+  /// otherwise one who has a login guessed at full speed for another, with a login of their own after each guess.
   package mutating func noteSuccess(from peer: PeerAddress, at now: Instant) -> Instant {
-    guard let entry = entries.removeValue(forKey: peer.network) else { return now }
-    return max(now, entry.nextAnswer)
+    let network = peer.network
+    guard var entry = entries.removeValue(forKey: network), entry.nextAnswer > now else { return now }
+    entry.backOff.reset()
+    entries[network] = entry
+    return entry.nextAnswer
   }
 
   private mutating func makeRoom(at now: Instant) {

@@ -89,7 +89,7 @@ final class RequestAuthenticator: Sendable {
       let now = changeCount
       return last.withLock { last in
         guard last.changes != now else { return last.role }
-        if case .granted(let requester, _) = check(question, at: .now()) {
+        if case .granted(let requester, _) = check(question, at: .now(), isRepeated: true) {
           last = (now, requester.role)
         } else {
           last = (now, nil)
@@ -105,7 +105,10 @@ final class RequestAuthenticator: Sendable {
   }
 
   /// Checks one request; its body need not have been read.
-  func check(_ question: Question, at now: Instant) -> Answer {
+  ///
+  /// - Parameter isRepeated: `true` for a request that has been checked before, whose login may have been taken away
+  ///   since. That is no failed login.
+  func check(_ question: Question, at now: Instant, isRepeated: Bool = false) -> Answer {
     let isReading = Self.reading.contains(question.request.method) || WHEPAPI.isWatching(question.request)
     if PageAPI.isPublic(question.request) { return .granted(.unknown, at: now) }
     if !isReading, let refusal = Self.crossSite(question.request) {
@@ -122,12 +125,12 @@ final class RequestAuthenticator: Sendable {
     let answer: Answer = state.withLock { state in
       guard state.hasAnybody else { return .init(Self.withoutAnybody(question, isReading: isReading), at: now) }
       let isProven = state.proven.contains(question.connection)
-      if isProven || login.isNone || state.failedLogins.mayTry(from: question.peer, at: now) {
-        return state.check(login, question, isProven: isProven, at: now)
+      if isProven || isRepeated || login.isNone || state.failedLogins.mayTry(from: question.peer, at: now) {
+        return state.check(login, question, isProven: isProven, isRepeated: isRepeated, at: now)
       }
       return .refused(.tooManyLogins, at: now)
     }
-    if case .refused(let refusal, _) = answer, refusal.status == .unauthorized, login.counts {
+    if case .refused(let refusal, _) = answer, refusal.status == .unauthorized, login.counts, !isRepeated {
       events.loginFailed(from: question.client)
     }
     return answer
@@ -192,7 +195,8 @@ extension RequestAuthenticator.State {
   }
 
   fileprivate mutating func check(
-    _ login: RequestAuthenticator.Login, _ question: RequestAuthenticator.Question, isProven: Bool, at now: Instant
+    _ login: RequestAuthenticator.Login, _ question: RequestAuthenticator.Question, isProven: Bool, isRepeated: Bool,
+    at now: Instant
   ) -> RequestAuthenticator.Answer {
     let challenges = (basic: users?.users.isEmpty == false, bearer: tokens?.names.isEmpty == false)
     let who: Requester?
@@ -213,8 +217,9 @@ extension RequestAuthenticator.State {
       proven.remove(question.connection)
       return .refused(
         .unauthorized("wrong name, password or token", challenges, isWrongToken: login.isToken),
-        at: failedLogins.noteFailure(from: question.peer, at: now))
+        at: isRepeated ? now : failedLogins.noteFailure(from: question.peer, at: now))
     }
+    if isRepeated { return .granted(who, at: now) }
     proven.insert(question.connection)
     return .granted(who, at: isProven ? now : failedLogins.noteSuccess(from: question.peer, at: now))
   }

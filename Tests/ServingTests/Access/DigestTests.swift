@@ -203,7 +203,8 @@ import Testing
     for peer in [guesser, neighbour, guesser, neighbour, guesser, guesser] {
       answers.append((logins.noteFailure(from: peer, at: .zero) - .zero).seconds)
     }
-    #expect(answers == [1, 3, 7, 15, 31, 47])
+    // Nobody who was right before waits for the first one.
+    #expect(answers == [0, 1, 3, 7, 15, 31])
     let later = Instant(seconds: 20)
     let tries = [
       logins.mayTry(from: guesser, at: .zero), logins.mayTry(from: other, at: .zero),
@@ -212,9 +213,12 @@ import Testing
     #expect(tries == [false, true, true])
     let success = logins.noteSuccess(from: guesser, at: later)
     #expect(success == Instant(seconds: 47))
-    let fresh = logins.noteFailure(from: guesser, at: Instant(seconds: 50))
-    #expect(fresh == Instant(seconds: 51))
-    #expect(logins.total == 7 && logins.turnedAway == 1)
+    // A success shortens the delays. It does not end the one that is due.
+    let next = [later, later, Instant(seconds: 60)].map { logins.noteFailure(from: guesser, at: $0) }
+    #expect(next == [Instant(seconds: 47), Instant(seconds: 48), Instant(seconds: 60)])
+    #expect(logins.noteSuccess(from: guesser, at: Instant(seconds: 70)) == Instant(seconds: 70))
+    #expect(logins.addresses == 0)
+    #expect(logins.total == 9 && logins.turnedAway == 1)
   }
 
   @Test func `the table of addresses is bounded`() throws {

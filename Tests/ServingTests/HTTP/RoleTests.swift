@@ -162,6 +162,27 @@ import Testing
     #expect(try server.curl([], "/snapshot.jpg?token=\(token)").status == 403)
   }
 
+  @Test func `streams whose token is taken away end, and are no failed logins`() throws {
+    let server = try NetworkControl()
+    let directory = server.served.directory
+    let token = try NetworkControl.makeToken("wall", ["--role", "view"], in: directory)
+    try server.readAgain()
+    let files = (0..<3).map { directory.path("stream\($0)") }
+    let streams = try files.map {
+      try Subprocess(
+        ["curl", "-sSkN", "-o", $0, "https://localhost:\(server.port)/stream.mjpg?token=\(token)"], in: directory)
+    }
+    try #require(eventually { files.allSatisfy { FileManager.default.contents(atPath: $0)?.isEmpty == false } })
+    let removed = try Subprocess.run(
+      [nightjarPath, "token", "remove", "wall", "--tokens", directory.path("tokens")], in: directory)
+    #expect(removed.status == 0, "\(removed.error)")
+    try server.readAgain()
+    #expect(eventually { !streams.contains { $0.isRunning } })
+    #expect(try server.curl([], "/v1/status?token=\(token)").status == 401)
+    let failed = try server.finish().filter { $0.contains("failed") }
+    #expect(failed == ["warning: control: a login from 127.0.0.1 failed: wrong name, password or token"])
+  }
+
   @Test func `files of before there were roles let look, and a line names what gives a token its role`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
