@@ -8,6 +8,9 @@ import { Player } from "./player.js";
 import { strings } from "./strings.js";
 import { viewersDialog } from "./viewers.js";
 
+/** The pause before the list asks again for a picture that a camera does not have yet, in milliseconds. */
+const snapshotPause = 3000;
+
 const root = document.getElementById("app");
 const login = new Login();
 const alerts = new Alerts(login, () => shown?.uncover?.());
@@ -90,14 +93,25 @@ function loginView(complaint) {
 
 function listView(names) {
   const urls = [];
+  let isClosed = false;
+  /** Asks for a picture until there is one: a camera that starts, or is away, has none yet. */
+  async function fill(image, name) {
+    while (!isClosed) {
+      const answer = await login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`).catch(() => null);
+      if (answer?.ok) {
+        const picture = await answer.blob();
+        if (isClosed) return;
+        urls.push(URL.createObjectURL(picture));
+        image.src = urls.at(-1);
+        return;
+      }
+      if (answer && answer.status !== 503) return;
+      await new Promise((resolve) => setTimeout(resolve, snapshotPause));
+    }
+  }
   const items = names.map((name) => {
     const image = element("img", { alt: "" });
-    login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`).then(async (answer) => {
-      if (!answer.ok) return;
-      const url = URL.createObjectURL(await answer.blob());
-      urls.push(url);
-      image.src = url;
-    }).catch(() => {});
+    fill(image, name).catch(() => {});
     return element("li", {}, element("button", {
       type: "button", onclick: () => { location.hash = encodeURIComponent(name); },
     }, image, element("span", {}, name)));
@@ -112,7 +126,10 @@ function listView(names) {
     element: view,
     hasAlerts: true,
     uncover: () => closeDialogs(view),
-    close: () => urls.forEach((url) => URL.revokeObjectURL(url)),
+    close: () => {
+      isClosed = true;
+      urls.forEach((url) => URL.revokeObjectURL(url));
+    },
   };
 }
 

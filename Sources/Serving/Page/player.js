@@ -22,8 +22,8 @@ const askCount = 6;
 const firstTime = 2000;
 /** The time from the connection to its first picture, in milliseconds. */
 const pictureTime = 4000;
-/** The pauses between sessions that deliver nothing though the other side answers, in milliseconds. */
-const pauses = [500, 1000, 2000, 4000, 8000];
+/** The first and the longest pause between sessions that deliver nothing though the other side answers, in milliseconds. */
+const [firstPause, longestPause] = [500, 8000];
 /** The number of sessions without a decoded picture after which the pictures are shown one by one. */
 const undecodedLimit = 2;
 /** The trouble that a state of the camera is (`/healthz`). */
@@ -33,8 +33,6 @@ const troubles = {
 };
 /** The states of the sound (`/healthz`) in which nobody hears the room, though packets of sound come. */
 const deadSound = ["absent", "silent", "stuck"];
-/** Trouble of the way to the other side: while pictures come, there is none. */
-const ofTheWay = ["unreachable", "offline"];
 
 /**
  * The player's `state`: `connecting`, `live`, `dead` with a `cause`, or `pictures` with the `reason` why there is no
@@ -48,7 +46,10 @@ export class Player {
   needsTouch = false;
   /** `true` or `false` once it is known whether the camera has sound. */
   hasSound = null;
-  /** The time after which WebRTC is tried again while pictures come one by one, if no refusal names another, in milliseconds. */
+  /**
+   * The longest time after which WebRTC is tried again while pictures come one by one, if no refusal names another, in
+   * milliseconds.
+   */
   retryTime = 60_000;
   alarm = new Alarm();
   #session = null;
@@ -60,8 +61,10 @@ export class Player {
   #isReaching = false;
   #isAsking = false;
   #hasPlayed = false;
-  /** What the other side has said last about the camera, or that it does not answer; null if all is well. */
+  /** What the other side has said last about the camera; null if all is well. */
   #trouble = null;
+  /** "unreachable" or "offline" if the last question was not answered; null if it was. */
+  #wayTrouble = null;
   #questions = 0;
   #answered = 0;
   #hasHadMicrophone = false;
@@ -149,7 +152,8 @@ export class Player {
   #judge() {
     if (this.#isOver) return;
     const missing = this.#liveness.cause;
-    const trouble = missing === null && ofTheWay.includes(this.#trouble) ? null : this.#trouble;
+    // While pictures come, the way is well, and the camera is as was said last.
+    const trouble = (missing === null ? null : this.#wayTrouble) ?? this.#trouble;
     // A page that has only begun shows what it is refused for.
     const isDead = missing === undefined ? trouble === "refused" : missing !== null || trouble !== null;
     const alive = missing === undefined ? "connecting" : this.reason ? "pictures" : "live";
@@ -172,7 +176,7 @@ export class Player {
 
   /** Asks how the camera is, unless the last question is not answered yet, or nobody can be reached. */
   async #checkHealth() {
-    if (this.#isAsking || (this.#isReaching && ofTheWay.includes(this.#trouble))) return;
+    if (this.#isAsking || (this.#isReaching && this.#wayTrouble !== null)) return;
     this.#isAsking = true;
     await this.#ask(healthTime);
     this.#isAsking = false;
@@ -189,35 +193,39 @@ export class Player {
     const timer = setTimeout(abort, time);
     signal?.addEventListener("abort", abort);
     let outcome = "answered";
-    let trouble = null;
+    let [trouble, wayTrouble] = [undefined, null];
     try {
       trouble = await this.#findTrouble(request.signal);
     } catch {
       outcome = request.signal.aborted ? "silent" : "failed";
       // A browser may wrongly say that it is not on line: this counts only where no answer came.
-      trouble = navigator.onLine === false ? "offline" : "unreachable";
+      wayTrouble = navigator.onLine === false ? "offline" : "unreachable";
     }
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);
-    if (!this.#isOver && !signal?.aborted) this.#learn(number, trouble);
+    if (!this.#isOver && !signal?.aborted) this.#learn(number, trouble, wayTrouble);
     return outcome;
   }
 
-  /** Takes the answer to a question. Answers may overtake each other: the one to the latest question counts. */
-  #learn(number, trouble) {
+  /**
+   * Takes the answer to a question, in which `trouble` is undefined if nothing is said about the camera. Answers may
+   * overtake each other: the one to the latest question counts.
+   */
+  #learn(number, trouble, wayTrouble) {
     if (number <= this.#answered) return;
     this.#answered = number;
-    this.#trouble = trouble;
+    if (trouble !== undefined) this.#trouble = trouble;
+    this.#wayTrouble = wayTrouble;
     this.#judge();
   }
 
-  /** Returns what the other side says of the camera, null for a camera that is well. */
+  /** Returns what the other side says of the camera, null for a camera that is well, and undefined if it says nothing. */
   async #findTrouble(signal) {
     const answer = await this.login.fetch("healthz", { signal });
     if (answer.status === 401 || answer.status === 403) return "refused";
     const { cameras } = await answer.json();
-    // A refusal of another kind, as of too many log-ins, says nothing about the camera.
-    if (!cameras) return ofTheWay.includes(this.#trouble) ? null : this.#trouble;
+    // A refusal of another kind, as of too many log-ins.
+    if (!cameras) return undefined;
     const camera = cameras.find((one) => one.name === this.camera);
     if (!camera) return "camera";
     if (camera.sound === "present") this.#hasHadMicrophone = true;
@@ -258,9 +266,9 @@ export class Player {
         this.#session?.close();
         this.#session = null;
       }
-      // A session with a picture gets its time for the sound.
-      const pause = Math.max(pauses[Math.min(count, pauses.length - 1)], outcome === "playing" ? 1000 : 0);
-      await this.#rest(this.reason ? this.#refusedFor ?? this.retryTime : pause);
+      // A first session may have been slow, and no more. One with a picture gets its time for the sound.
+      const pause = Math.max(firstPause * 2 ** count, outcome === "playing" ? 1000 : 0);
+      await this.#rest(this.reason ? this.#refusedFor ?? Math.min(4 * pause, this.retryTime) : Math.min(pause, longestPause));
       count = outcome === "noAnswer" ? 0 : count + 1;
     }
     this.#isKeeping = false;
