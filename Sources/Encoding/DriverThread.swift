@@ -59,6 +59,8 @@ package final class DriverThread: @unchecked Sendable {
 
   /// The maximum time that `stop` waits for a busy driver.
   private static let patience = Duration.seconds(2)
+  /// The bounds of a single wait for the driver's answer.
+  private static let (shortestWait, longestWait) = (Duration.milliseconds(1), Duration.milliseconds(100))
 
   /// Starts the thread, which opens an encoder.
   ///
@@ -232,8 +234,14 @@ package final class DriverThread: @unchecked Sendable {
   }
 
   /// Waits for `wanted` or `other`, a failure or the deadline. Called under the monitor.
+  ///
+  /// Time in which this thread could not run does not count: a process that was stopped, or had no processor, held the
+  /// driver's thread up as well.
   private func wait(for wanted: State, or other: State, deadline: Instant, limit: Duration) throws(EncoderError) {
-    var isLate = false
+    var now = Instant.now()
+    var patience = deadline - now
+    // A single wait never takes all patience, so that a driver that has answered meanwhile is seen.
+    let longest = min(Duration(nanoseconds: patience.nanoseconds / 4), Self.longestWait)
     while true {
       if isAbandoned { throw .stopped }
       if let error = failure {
@@ -242,11 +250,15 @@ package final class DriverThread: @unchecked Sendable {
       }
       if state == wanted || state == other { return }
       if state == .ended { throw .stopped }
-      if isLate {
+      if patience <= .zero {
         abandon(.hung(library: library, after: limit))
         throw .hung(library: library, after: limit)
       }
-      isLate = !monitor.wait(until: deadline)
+      let wait = max(min(longest, patience), Self.shortestWait)
+      _ = monitor.wait(until: now + wait)
+      let end = Instant.now()
+      patience = patience - min(end - now, wait)
+      now = end
     }
   }
 

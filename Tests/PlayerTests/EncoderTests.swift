@@ -187,6 +187,26 @@ private struct Devices: Decodable {
       #expect(!(try StreamRecording(recorder.finish()).pictures.isEmpty))
     }
 
+    @Test func `hardware that is held up with the whole program is not given up`() throws {
+      let driver = try HeldDriver()
+      let recorder = try DatagramRecorder()
+      let program = try driver.stream(["--to", "rtp://127.0.0.1:\(recorder.port)", "--hang-limit", "30"])
+      #expect(eventually { recorder.count > 30 }, "\(program.errorSoFar)")
+      // Half as long as a picture may take: it is at work whenever the program is stopped.
+      try driver.order("slow_ms=500\n")
+      let first = recorder.timestampCount
+      #expect(eventually { recorder.timestampCount > first + 1 }, "\(program.errorSoFar)")
+      for _ in 0..<3 {
+        program.send(SIGSTOP)
+        usleep(1_200_000)
+        program.send(SIGCONT)
+        let before = recorder.timestampCount
+        #expect(eventually { recorder.timestampCount > before }, "\(program.errorSoFar)")
+      }
+      let figures = try driver.end(program)
+      #expect(figures["hangs"] == 0 && figures["failovers"] == 0, "\(program.errorSoFar)")
+    }
+
     @Test func `hardware that wakes up slowly after a rest is not given up`() throws {
       let driver = try HeldDriver()
       let port = try TCPPort.free()
