@@ -69,6 +69,10 @@ final class Viewing: Sendable {
     return lines + (player?.summaries ?? [])
   }
 
+  /// The least time that the first picture may take, however short the time to watch is: a player begins, a server may
+  /// open an encoder for it, and a key frame comes.
+  private static let firstPicture = Duration(seconds: 10)
+
   private func run(for duration: Duration?) async throws {
     let units = receiver.accessUnits(.newest(256))
     let events = Task { [events = receiver.events()] in
@@ -82,8 +86,10 @@ final class Viewing: Sendable {
     }
     let end = duration.map { duration in
       Task { [weak self, receiver] in
-        try? await Task.sleep(for: .nanoseconds(duration.nanoseconds))
-        // The time counts from the first picture on; without one, it is over.
+        let patience = Instant.now() + max(duration, Self.firstPicture)
+        while !Task.isCancelled, self?.verdict.first == nil, .now() < patience {
+          try? await Task.sleep(for: .milliseconds(50))
+        }
         if let first = self?.verdict.first {
           try? await Task.sleep(for: .nanoseconds((first + duration - .now()).nanoseconds))
         }

@@ -56,7 +56,8 @@ struct WatchCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "End so long after the first picture, as in 60s or 5m, or after so long without one.", valueName: "time"))
+      "End so long after the first picture, as in 60s or 5m. Without a picture, end after so long, and 10 s at least.",
+      valueName: "time"))
   var duration: TimeLength?
 
   @Option(

@@ -23,9 +23,11 @@ struct StatusWatch {
   mutating func run() throws {
     // Before the client's threads, so that they leave these signals to this one.
     let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
+    let first = stream.client()
+    var answer = try first.status()
+    if let camera = stream.camera { _ = try first.status(of: camera) }
+    // Later requests are repeated each second.
     let client = stream.client(patience: Duration(seconds: 2))
-    var answer = try client.status()
-    if let camera = stream.camera { _ = try client.status(of: camera) }
     if isTerminal, !stream.json { write("\u{1b}[?25l") }
     var received: CInt = 0
     var isRead = show(answer, at: .now())

@@ -55,7 +55,8 @@ private final class Browsing {
   private var failure: String?
 
   init() throws(BusError) {
-    avahi = try AvahiClient()
+    // Nothing but the person who asked waits for it, and the network of a busy host is asked with hundreds of calls.
+    avahi = try AvahiClient(patience: Duration(seconds: 10))
     try avahi.bus.subscribe(toOwnerOf: AvahiClient.service) { [unowned self] in hasOwnerNews = true }
     try avahi.subscribe(to: "ServiceBrowser") { [unowned self] message in
       // An unreadable message is not a finding.

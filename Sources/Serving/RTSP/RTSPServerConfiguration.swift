@@ -48,6 +48,8 @@ package struct RTSPServerConfiguration: Sendable {
   package var requestTime = Duration(seconds: 10)
   /// The time that a connection may have neither a session nor a request.
   package var idleTime = Duration(seconds: 60)
+  /// The time that the answer to PLAY waits for the first picture, if the camera delivers none.
+  package var startPatience = Duration(seconds: 2)
   /// The time that a client may take none of its waiting bytes.
   package var stallTime = Duration(seconds: 30)
   /// The lifetime of a session without a sign of life, in whole seconds.

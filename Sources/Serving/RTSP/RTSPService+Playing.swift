@@ -50,7 +50,7 @@ extension RTSPService {
     countSessions()
     answerIfStarted(session)
     // The answer comes even if the camera delivers no picture.
-    answer(session, viewer.number, after: Self.startPatience)
+    answer(session, viewer.number, after: .nanoseconds(configuration.startPatience.nanoseconds))
   }
 
   /// The connection takes no more packets. The backlog of a viewer that takes nothing must not grow by another PLAY;

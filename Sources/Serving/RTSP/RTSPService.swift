@@ -37,8 +37,6 @@ package final class RTSPService {
   private static let tick = TimeAmount.seconds(1)
   /// The time for which the ports of a client without connection refuse packets before its session ends.
   static let gonePatience = Duration(seconds: 3)
-  /// The time that the answer to PLAY waits for the first picture, if the camera delivers none.
-  static let startPatience = TimeAmount.seconds(2)
   /// The time that the answer to PLAY waits for the other tracks once one has begun. Its packets wait too.
   static let tracksPatience = TimeAmount.milliseconds(50)
 

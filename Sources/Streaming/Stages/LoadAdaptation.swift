@@ -68,13 +68,13 @@ package struct LoadAdaptation: Sendable {
   /// changed.
   ///
   /// - Parameters:
-  ///   - load: the part.
+  ///   - load: the part; more than 1 if a picture took longer than that second.
   ///   - isLeast: `false` while a governor can still choose a lesser effort, which comes before a step down. Steps are taken back
   ///     all the same.
   ///   - now: the present time.
   package mutating func note(load: Double, isLeast: Bool = true, at now: Instant) -> Bool {
-    // While the stream had no viewer, nothing was judged.
-    if now - last > Self.pause { (overSince, roomSince) = (nil, nil) }
+    // While the stream had no viewer, nothing was judged. While one picture was encoded, nothing was said.
+    if now - last > Self.pause + Duration(seconds: max(load - 1, 0)) { (overSince, roomSince) = (nil, nil) }
     last = now
     guard now >= settledAt else { return false }
     if load > Self.limit {

@@ -21,6 +21,7 @@
     ) throws {
       directory = try TemporaryDirectory()
       var configuration = RTSPServerConfiguration(listeners: [.init(address: "127.0.0.1", port: 0)])
+      configuration.startPatience = Duration(seconds: 60)
       configure(&configuration)
       server = try RTSPServer(configuration, presentations: [])
       self.groups = groups

@@ -50,6 +50,17 @@ import Testing
     #expect(adaptation.restrictions.encoder.effort == Self.effort("veryfast"))
   }
 
+  @Test func `an encoder that takes seconds for a picture is overloaded, and a stream without viewers is not`() {
+    func level(_ load: Double) -> Int {
+      var adaptation = LoadAdaptation(steps: [.frameRate(20)])
+      // One call each four seconds: those without a finished picture are not counted.
+      for second in stride(from: 0.0, to: 13, by: 4) { _ = adaptation.note(load: load, at: Instant(seconds: second)) }
+      return adaptation.level
+    }
+    #expect(level(4) == 1)
+    #expect(level(0.9) == 0)
+  }
+
   @Test func `while a governor can lessen the effort no step is taken, and those that were taken come back`() {
     var adaptation = LoadAdaptation(steps: [.frameRate(20), .frameRate(15)])
     func note(_ load: Double, isLeast: Bool, _ seconds: Range<Int>) {
