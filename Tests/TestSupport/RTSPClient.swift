@@ -13,7 +13,7 @@ package final class RTSPClient {
     /// The body.
     package let body: String
     /// The number of interleaved packets that had come before it, of all.
-    fileprivate let packetsBefore: Int
+    package let packetsBefore: Int
 
     /// The first value of a field.
     package func header(_ name: String) -> String? { headers[name.lowercased()]?.first }

@@ -3,6 +3,7 @@
   import Foundation
   import Media
   import Platform
+  import RTP
   import Serving
   import Streaming
   import TestSupport
@@ -123,6 +124,29 @@
       let pipeline = secure.camera.pipeline
       let id = try #require(pipeline.statistics.destinations.first).id
       #expect(eventually(within: 60) { (pipeline.statistics(of: id)?.framesDropped ?? 0) > 60 })
+    }
+
+    @Test func `to a viewer that reads late, the answer to PAUSE comes after the last picture, which is whole`() throws
+    {
+      let directory = try TemporaryDirectory()
+      let clip = try Y4MFile(path: try Self.noise(in: directory))
+      let camera = try ServedCamera(source: clip, bitrate: 20_000_000)
+      let client = try camera.client(receiveBuffer: 4096)
+      let session = "Session: \(try #require(try client.play(PlayTests.interleaved).setup.session))"
+      let pipeline = camera.pipeline
+      let id = try #require(pipeline.statistics.destinations.first).id
+      // It reads nothing, and misses pictures.
+      try #require(eventually(within: 60) { (pipeline.statistics(of: id)?.framesDropped ?? 0) > 0 })
+      client.send((client.text("GET_PARAMETER", nil, [session]) + client.text("PAUSE", nil, [session])).utf8)
+      let replies = [try client.reply(), try client.reply()]
+      #expect(replies.map(\.status) == [200, 200])
+      // This is answered after whatever was sent before it.
+      _ = try client.request("OPTIONS")
+      let count = replies[1].packetsBefore
+      #expect(client.packets.dropFirst(count).allSatisfy { $0.channel != 0 })
+      let last = try #require(client.packets.prefix(count).last { $0.channel == 0 }).bytes
+      let isWhole = try last.withUnsafeBytes { try RTPPacket(parsing: $0).header.marker }
+      #expect(isWhole)
     }
 
     @Test func `a viewer that takes nothing goes, whatever it sends`() throws {
