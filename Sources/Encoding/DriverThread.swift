@@ -2,7 +2,7 @@ import Media
 import Platform
 
 /// A hardware encoder on its own thread. This thread makes every call that may hang in the driver, so each wait for
-/// such a call has a deadline.
+/// such a call has a limit.
 ///
 /// The caller loads the frame into memory that the thread has mapped. The access unit is lent to the caller while the
 /// thread is blocked:
@@ -97,7 +97,8 @@ package final class DriverThread: @unchecked Sendable {
   /// - Throws: ``EncoderError`` with the reason if there is no encoder. The thread has then ended, was abandoned, or
   ///   will try again.
   func waitUntilOpen(within limit: Duration) throws(EncoderError) -> Description {
-    _ = try waitUntilReady(deadline: .now() + limit, limit: limit)
+    var rest = limit
+    _ = try waitUntilReady(rest: &rest, limit: limit)
     // The hang of another encoder ends the thread before it calls the driver.
     guard let description = ready else { throw health.reason ?? .stopped }
     return description
@@ -144,8 +145,8 @@ package final class DriverThread: @unchecked Sendable {
   ) throws(EncoderError) {
     let now = Instant.now()
     let limit = patience.limit(after: now - monitor.locked { lastAnswer })
-    let deadline = now + limit
-    let encoder = try waitUntilReady(deadline: deadline, limit: limit)
+    var rest = limit
+    let encoder = try waitUntilReady(rest: &rest, limit: limit)
     var loan: Loan?
     while loan == nil {
       do throws(EncoderError) {
@@ -157,11 +158,11 @@ package final class DriverThread: @unchecked Sendable {
           throw error
         }
         submit(.fail(error))
-        _ = try waitForLoan(deadline: deadline, limit: limit)
+        _ = try waitForLoan(rest: &rest, limit: limit)
         throw error
       }
       submit(.encode(keyFrame: keyFrame))
-      loan = try waitForLoan(deadline: deadline, limit: limit)
+      loan = try waitForLoan(rest: &rest, limit: limit)
     }
     guard let loan else { throw .stopped }
     deliver(
@@ -217,31 +218,29 @@ package final class DriverThread: @unchecked Sendable {
     }
   }
 
-  private func waitUntilReady(deadline: Instant, limit: Duration) throws(EncoderError) -> any StagedVideoEncoder {
+  private func waitUntilReady(rest: inout Duration, limit: Duration) throws(EncoderError) -> any StagedVideoEncoder {
     try monitor.locked { () throws(EncoderError) -> any StagedVideoEncoder in
-      try wait(for: .ready, or: .ready, deadline: deadline, limit: limit)
+      try wait(for: .ready, or: .ready, rest: &rest, limit: limit)
       guard let encoder else { throw .stopped }
       return encoder
     }
   }
 
   /// Returns the access unit; nil if the frame must be loaded again.
-  private func waitForLoan(deadline: Instant, limit: Duration) throws(EncoderError) -> Loan? {
+  private func waitForLoan(rest: inout Duration, limit: Duration) throws(EncoderError) -> Loan? {
     try monitor.locked { () throws(EncoderError) -> Loan? in
-      try wait(for: .lending, or: .refused, deadline: deadline, limit: limit)
+      try wait(for: .lending, or: .refused, rest: &rest, limit: limit)
       return loan
     }
   }
 
-  /// Waits for `wanted` or `other`, a failure or the deadline. Called under the monitor.
+  /// Waits for `wanted`, `other` or a failure, until no `rest` of `limit` is left. Called under the monitor.
   ///
-  /// Time in which this thread could not run does not count: a process that was stopped, or had no processor, held the
-  /// driver's thread up as well.
-  private func wait(for wanted: State, or other: State, deadline: Instant, limit: Duration) throws(EncoderError) {
-    var now = Instant.now()
-    var patience = deadline - now
-    // A single wait never takes all patience, so that a driver that has answered meanwhile is seen.
-    let longest = min(Duration(nanoseconds: patience.nanoseconds / 4), Self.longestWait)
+  /// Only waiting counts, and of each wait no more than was wanted: a process that was stopped, or had no processor,
+  /// held the driver's thread up as well.
+  private func wait(for wanted: State, or other: State, rest: inout Duration, limit: Duration) throws(EncoderError) {
+    // Several waits, each of which sees a driver that has answered meanwhile.
+    let longest = max(min(Duration(nanoseconds: limit.nanoseconds / 4), Self.longestWait), Self.shortestWait)
     while true {
       if isAbandoned { throw .stopped }
       if let error = failure {
@@ -250,15 +249,13 @@ package final class DriverThread: @unchecked Sendable {
       }
       if state == wanted || state == other { return }
       if state == .ended { throw .stopped }
-      if patience <= .zero {
+      if rest <= .zero {
         abandon(.hung(library: library, after: limit))
         throw .hung(library: library, after: limit)
       }
-      let wait = max(min(longest, patience), Self.shortestWait)
-      _ = monitor.wait(until: now + wait)
-      let end = Instant.now()
-      patience = patience - min(end - now, wait)
-      now = end
+      let begin = Instant.now()
+      _ = monitor.wait(until: begin + longest)
+      rest = rest - min(.now() - begin, longest)
     }
   }
 

@@ -23,20 +23,19 @@ struct StatusWatch {
   mutating func run() throws {
     // Before the client's threads, so that they leave these signals to this one.
     let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
-    let first = stream.client()
-    var answer = try first.status()
-    if let camera = stream.camera { _ = try first.status(of: camera) }
-    // Later requests are repeated each second.
     let client = stream.client(patience: Duration(seconds: 2))
-    if isTerminal, !stream.json { write("\u{1b}[?25l") }
     var received: CInt = 0
-    var isRead = show(answer, at: .now())
+    let first = try firstAnswer(of: client) {
+      received = wait(signals.number)
+      return received == 0
+    }
+    if isTerminal, !stream.json { write("\u{1b}[?25l") }
+    var isRead = first.map { show($0, at: .now()) } ?? false
     while isRead {
       received = wait(signals.number)
       if received != 0 { break }
       do {
-        answer = try client.status()
-        isRead = show(answer, at: .now())
+        isRead = show(try client.status(), at: .now())
       } catch {
         let text = (error as? any Failure)?.description ?? "\(error)"
         view.forget()
@@ -46,6 +45,22 @@ struct StatusWatch {
     }
     if isTerminal, !stream.json { write("\u{1b}[?25h") }
     if received != 0, received != SIGINT { nightjar_end_by_signal(received) }
+  }
+
+  /// Requests the status until it comes, as long as another command waits for an answer; nil if `continues` ends that.
+  private func firstAnswer(
+    of client: ControlClient, while continues: () -> Bool
+  ) throws -> ControlClient.Answer<ApplianceStatus>? {
+    let end = Instant.now() + ControlCommand.Stream.patience
+    while true {
+      do {
+        let answer = try client.status()
+        if let camera = stream.camera { _ = try client.status(of: camera) }
+        return answer
+      } catch ControlClientError.silent where Instant.now() < end {
+        guard continues() else { return nil }
+      }
+    }
   }
 
   /// Waits a second. Returns the signal that came meanwhile, or 0.

@@ -11,7 +11,8 @@ package struct EncoderTrial: Sendable {
   package let size: PictureSize
   /// The available time for a picture.
   package let interval: Duration
-  /// The average time for a picture. The longest one does not count: another program may have held it up.
+  /// The average time for a picture. Of ten or more, the longest one does not count: another program may have held it
+  /// up.
   package let average: Duration
   /// The average processor time for a picture, of all threads together.
   package let processorTime: Duration
@@ -49,7 +50,8 @@ package struct EncoderTrial: Sendable {
     }
     self.longest = longest
     self.frames = frames
-    average = Duration(nanoseconds: (total - longest).nanoseconds / Int64(max(1, frames - 1)))
+    let judged = frames < 10 ? (total, frames) : (total - longest, frames - 1)
+    average = Duration(nanoseconds: judged.0.nanoseconds / Int64(max(1, judged.1)))
     processorTime = Duration(nanoseconds: processors.nanoseconds / Int64(max(1, frames)))
   }
 

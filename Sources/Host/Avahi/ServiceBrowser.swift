@@ -22,7 +22,7 @@ package enum ServiceBrowser {
   /// The size limit of a DNS name with escaped characters, in bytes.
   static let nameLimit = 1024
 
-  /// Listens for `time` and returns the findings. Blocks that long.
+  /// Listens for `time` and returns the findings. Blocks that long, and until Avahi has answered the last call.
   ///
   /// - Throws: ``DiscoveryError`` where Avahi does not run, or stops meanwhile.
   package static func browse(for time: Duration) throws(DiscoveryError) -> Findings {
@@ -55,7 +55,7 @@ private final class Browsing {
   private var failure: String?
 
   init() throws(BusError) {
-    // Nothing but the person who asked waits for it, and the network of a busy host is asked with hundreds of calls.
+    // Only the user waits for this. On a busy host, one of hundreds of calls may take seconds.
     avahi = try AvahiClient(patience: Duration(seconds: 10))
     try avahi.bus.subscribe(toOwnerOf: AvahiClient.service) { [unowned self] in hasOwnerNews = true }
     try avahi.subscribe(to: "ServiceBrowser") { [unowned self] message in

@@ -252,6 +252,7 @@ export class Player {
       isReached = false;
       // What was away may have come back by itself.
       if (this.#isOver || this.#isPlaying) break;
+      const hadReason = this.reason !== null;
       const outcome = await this.#connect();
       if (this.#isOver || this.#isPlaying) break;
       if (outcome === "noH264" || outcome === "noHEVC") {
@@ -265,6 +266,7 @@ export class Player {
       if (this.reason) {
         this.#session?.close();
         this.#session = null;
+        if (!hadReason) count = 0;
       }
       // A first session may have been slow, and no more. One with a picture gets its time for the sound.
       const pause = Math.max(firstPause * 2 ** count, outcome === "playing" ? 1000 : 0);

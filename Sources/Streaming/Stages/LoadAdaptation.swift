@@ -64,7 +64,7 @@ package struct LoadAdaptation: Sendable {
     self.steps = steps
   }
 
-  /// Takes the part of the last second or so in which the encoder was at work, 0…1. Returns `true` if ``level`` has
+  /// Takes the part of the last second or so in which the encoder was at work. Returns `true` if ``level`` has
   /// changed.
   ///
   /// - Parameters:

@@ -48,7 +48,7 @@ def main():
         browser.click("Wake me if the line fails")
         browser.run(WATCH)
         browser.await_true("outage.pictures.length > 10 && outage.sounds.length > 10", 60)
-        near(os.environ["down"])
+        down = near(os.environ["down"])
         time.sleep(float(sys.argv[1]))
         browser.await_true(f"outage.alarm > 0 && outage.causes.some((one) => {json.dumps(CAUSES)}.includes(one))", 60)
         up = near(os.environ["up"])
@@ -56,6 +56,8 @@ def main():
         told = browser.run("return outage")
         # Pictures may come again before `up`, which is read once the command has ended.
         before = max(at for at in told["pictures"] if at < told["alarm"])
+        # One that rings before the line is down is false.
+        assert told["alarm"] > down, told
         print(json.dumps({
             "picture": min(at for at in told["pictures"] if at > up) / 1000 - up / 1000,
             "sound": min(at for at in told["sounds"] if at > up) / 1000 - up / 1000,

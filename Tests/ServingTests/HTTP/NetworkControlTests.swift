@@ -56,7 +56,6 @@ import Testing
     let start = Date()
     for login in [
       ["-u", "alice:wrong horse"], ["-H", "Authorization: Bearer \(server.token)x"], ["-u", "mallory:correct horse"],
-      ["-u", "alice:correct hors"],
     ] {
       let answer = try server.curl(login, "/v1/status")
       answered.append(Date().timeIntervalSince(start))
@@ -64,13 +63,13 @@ import Testing
       #expect(answer["error"] == "wrong name, password or token")
       #expect(answer.headers.contains("invalid_token") == (login[0] == "-H"))
     }
-    // The first at once, and the others 1, 2 and 4 s after the one before.
-    #expect(answered[1] >= 1 && answered[2] >= 3 && answered[3] >= 7, "\(answered)")
-    // Who is right is not held up for long, and the address is forgotten.
+    // The first at once, and the others 1 and 2 s after the one before.
+    #expect(answered[1] >= 1 && answered[2] >= 3, "\(answered)")
+    // Who is right waits for as long as another guess would.
     #expect(try server.curl(server.basic, "/v1/status").status == 200)
     #expect(
       try server.finish() == [
-        "warning: control: 4 logins from 127.0.0.1 failed: wrong name, password or token", "stopped",
+        "warning: control: 3 logins from 127.0.0.1 failed: wrong name, password or token", "stopped",
       ])
   }
 

@@ -252,7 +252,7 @@ import Testing
     var sent = 0
     func hasEnough() -> Bool {
       let seconds = (Instant.now() - begin).seconds
-      guard seconds >= 3, seconds < 60 else { return seconds >= 60 }
+      guard seconds >= 3, seconds < 12 else { return seconds >= 12 }
       return running.pipeline.statistics.destinations[1].frames >= figuresBefore.destinations[1].frames + 9
     }
     while !hasEnough() {
