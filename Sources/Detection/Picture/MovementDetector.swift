@@ -137,7 +137,11 @@ package struct MovementDetector: ~Copyable {
   package mutating func note(_ grid: borrowing LumaGrid, at time: Double) {
     defer { former.update(from: grid.cells, count: LumaGrid.count) }
     gridCount += 1
-    guard gridCount > Self.learningGrids else { return learn(grid) }
+    guard gridCount > Self.learningGrids else {
+      learn(grid)
+      cells = 0
+      return
+    }
     let shift = shift(grid)
     let share = compare(grid, shift: shift)
     if abs(shift) > Self.lightShift || share > Self.lightPart {
@@ -161,7 +165,7 @@ package struct MovementDetector: ~Copyable {
     }
   }
 
-  private mutating func learn(_ grid: borrowing LumaGrid) {
+  private func learn(_ grid: borrowing LumaGrid) {
     let part = 1 / Float(gridCount)
     for index in 0..<LumaGrid.count {
       background[index] += part * (grid.cells[index] - background[index])
@@ -169,7 +173,6 @@ package struct MovementDetector: ~Copyable {
         noise[index] += (abs(grid.cells[index] - former[index]) - noise[index]) / Float(gridCount - 1)
       }
     }
-    cells = 0
   }
 
   /// Returns the median of the cells' distances from the background, in steps of half a unit: −64…63.5.

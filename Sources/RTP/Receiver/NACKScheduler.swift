@@ -98,7 +98,8 @@ struct NACKScheduler: ~Copyable {
     while sequenceNumber != end {
       defer { sequenceNumber &+= 1 }
       let place = place(sequenceNumber)
-      guard entries[place].isMissing, entries[place].tries < policy.tries, entries[place].next <= time else { continue }
+      var entry = entries[place]
+      guard entry.isMissing, entry.tries < policy.tries, entry.next <= time else { continue }
       let distance = used > 0 ? sequenceNumber &- list[used - 1].packetID : .max
       if distance <= 16 {
         list[used - 1].followers |= 1 << (distance - 1)
@@ -107,9 +108,10 @@ struct NACKScheduler: ~Copyable {
         list[used] = NACKEntry(packetID: sequenceNumber)
         used += 1
       }
-      entries[place].tries += 1
-      entries[place].asked = time
-      entries[place].next = time + interval
+      entry.tries += 1
+      entry.asked = time
+      entry.next = time + interval
+      entries[place] = entry
     }
     return used
   }
