@@ -189,9 +189,15 @@
         [[camera]]
         name = "door"
         source = "test"
+        audio = "test"
         """, environment: ["STATE_DIRECTORY": directory.path("state")], until: "\nrtsp  ")
       let process = program.process
       #expect(eventually { process.errorSoFar.components(separatedBy: "encoder    ").count == 3 })
+      // A camera without sound has no URL to listen at.
+      #expect(eventually { process.log.commands(for: "listen").count >= 2 }, "\(process.errorSoFar)")
+      let listening = process.log.commands(for: "listen")
+      #expect(
+        listening.count == 2 && listening.allSatisfy { $0.hasSuffix("/cameras/door/listen.mp3") }, "\(listening)")
       let lines = process.errorSoFar.split(separator: "\n").map(String.init)
       // With the name that others may not know, the address that they do.
       let urls = lines.compactMap { $0.firstMatch(of: /^(?:rtsp|https?) +([a-z]+:\/\/.*)$/)?.output.1 }

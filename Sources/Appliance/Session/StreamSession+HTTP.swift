@@ -26,19 +26,18 @@ extension StreamSession {
     if let url = server.listeners.first.map({ "http://\($0.hostForOthers):\($0.port)" }) {
       let login = configuration.listeners.contains { !$0.isLoopback } ? "--digest -u NAME " : ""
       terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(paths[0])/snapshot.jpg")
-      introduceListening(url)
+      introduceListening(to: slots, at: url)
     }
     return server
   }
 
-  /// Tells where a browser plays the sound of each camera that has or may get one.
+  /// Tells where a browser plays the sound of each camera that has one. A camera that does not stream yet is told of
+  /// once it does: until then nobody knows whether it has a microphone.
   ///
   /// - Parameter url: the server's URL, without a path.
-  func introduceListening(_ url: String) {
-    for slot in slots {
-      guard let (_, entry) = camera(slot.number), entry.configuration.sound.choice != .none else { continue }
-      if let stream = slot.stream, stream.pipeline.sound == nil { continue }
-      terminal.line("  listen: \(url)\(slots.count > 1 ? "/cameras/\(slot.name)" : "")/listen.mp3")
+  func introduceListening(to slots: [CameraSlot], at url: String) {
+    for slot in slots where slot.stream?.pipeline.sound != nil {
+      terminal.line("  listen: \(url)\(self.slots.count > 1 ? "/cameras/\(slot.name)" : "")/listen.mp3")
     }
   }
 }

@@ -182,45 +182,6 @@ package final class StreamSession {
       || ServiceNotifier.isService
   }
 
-  /// Serves the streams by RTSP, and tells how to watch them.
-  func serve(_ configuration: RTSPServerConfiguration) throws -> RTSPServer {
-    let server = try RTSPServer(configuration, presentations: presentations)
-    for slot in slots {
-      let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: slot.name)
-      tell(players, of: slot)
-      // The commands for the first camera serve as the example.
-      guard slot === slots.first else { continue }
-      for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
-    }
-    for listener in server.listeners where listener.isAbsent {
-      terminal.warning("this host has no address \(listener.address) now; nightjar listens there as soon as it has")
-    }
-    if configuration.users == nil {
-      terminal.line(
-        "  only this host may watch; let others in: \(ServiceAccount.addingUser)")
-    }
-    for presentation in presentations {
-      guard let group = presentation.group else { continue }
-      terminal.line(
-        "multicast  \(group.address) port \(group.port): everybody on the network can watch while any viewer does")
-    }
-    return server
-  }
-
-  /// Tells the URLs of a camera that was added while the server runs.
-  func introduceURLs(of slot: CameraSlot) {
-    guard let serving, let rtsp else { return }
-    tell(RTSPPlayerCommands(configuration: serving, listeners: rtsp.listeners, name: slot.name), of: slot)
-  }
-
-  /// Tells the URLs of a camera, and that of its H.264.
-  private func tell(_ players: RTSPPlayerCommands, of slot: CameraSlot) {
-    let urls = players.urls
-    for url in urls { terminal.line("rtsp       \(url)") }
-    guard let url = urls.last, slot.stream?.pipeline.h264ParameterSets != nil else { return }
-    terminal.line("  for players without HEVC: \(url)/\(Presentation.h264Name)")
-  }
-
   /// Starts the control server for `nightjar ctl`.
   ///
   /// - Throws: `ControlSocketError` if the configuration names the socket. Otherwise the stream goes on without a
