@@ -198,6 +198,8 @@
       let listening = process.log.commands(for: "listen")
       #expect(
         listening.count == 2 && listening.allSatisfy { $0.hasSuffix("/cameras/door/listen.mp3") }, "\(listening)")
+      let served = process.log.values(of: "rtsp")
+      #expect(served.contains { $0.hasSuffix("/door") } && Set(served).count == served.count, "\(served)")
       let lines = process.errorSoFar.split(separator: "\n").map(String.init)
       // With the name that others may not know, the address that they do.
       let urls = lines.compactMap { $0.firstMatch(of: /^(?:rtsp|https?) +([a-z]+:\/\/.*)$/)?.output.1 }

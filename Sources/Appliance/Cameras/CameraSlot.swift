@@ -35,6 +35,9 @@ final class CameraSlot {
   let missing = MissingDestinations()
   /// The search for the missing destinations that is under way.
   var search: DestinationSearch?
+  /// The lines with the camera's URLs that have been told. A camera that begins to stream again tells none of them
+  /// again.
+  var toldURLs: Set<String> = []
   /// The figures of the last stream that has ended.
   var report: StreamReport?
 

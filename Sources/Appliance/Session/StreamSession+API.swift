@@ -21,7 +21,7 @@ extension StreamSession {
       let login =
         configuration.users != nil ? "-u NAME " : configuration.tokens != nil ? "-H 'Authorization: Bearer TOKEN' " : ""
       terminal.line("  curl: curl -k \(login)\(url)/v1/status")
-      introduceListening(to: slots, at: url)
+      introduceListening(to: slots, at: url, isNewServer: true)
     }
     if configuration.users == nil, configuration.tokens?.names.isEmpty != false {
       terminal.line(

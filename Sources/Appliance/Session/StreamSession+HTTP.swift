@@ -26,7 +26,7 @@ extension StreamSession {
     if let url = server.listeners.first.map({ "http://\($0.hostForOthers):\($0.port)" }) {
       let login = configuration.listeners.contains { !$0.isLoopback } ? "--digest -u NAME " : ""
       terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(paths[0])/snapshot.jpg")
-      introduceListening(to: slots, at: url)
+      introduceListening(to: slots, at: url, isNewServer: true)
     }
     return server
   }
@@ -34,10 +34,13 @@ extension StreamSession {
   /// Tells where a browser plays the sound of each camera that has one. A camera that does not stream yet is told of
   /// once it does: until then nobody knows whether it has a microphone.
   ///
-  /// - Parameter url: the server's URL, without a path.
-  func introduceListening(to slots: [CameraSlot], at url: String) {
+  /// - Parameters:
+  ///   - url: the server's URL, without a path.
+  ///   - isNewServer: `true` at the start of that server; see ``tellURL(_:of:isNewServer:)``.
+  func introduceListening(to slots: [CameraSlot], at url: String, isNewServer: Bool) {
     for slot in slots where slot.stream?.pipeline.sound != nil {
-      terminal.line("  listen: \(url)\(self.slots.count > 1 ? "/cameras/\(slot.name)" : "")/listen.mp3")
+      let path = (self.slots.count > 1 ? "/cameras/\(slot.name)" : "") + "/listen.mp3"
+      tellURL("  listen: \(url)\(path)", of: slot, isNewServer: isNewServer)
     }
   }
 }
