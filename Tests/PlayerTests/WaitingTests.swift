@@ -19,6 +19,9 @@ import Testing
       try Subprocess.run([nightjarPath, "ctl", "audio", "show", "--json", "--socket", socket], in: directory)
     }
     #expect(try eventually { try [0, 66].contains(sound().status) && program.log.isStreaming })
+    let told = program.log.values(of: "sound")
+    let silence = "silence until there is a microphone, Opus, 32 kbit/s; everybody who may watch may listen"
+    #expect(told == (options.isEmpty ? [silence] : []), "\(program.errorSoFar)")
     let answer = try sound()
     guard options.isEmpty else {
       #expect(answer.status == 66, "\(answer.outputText)")

@@ -288,7 +288,9 @@ final class CameraStream {
       switch command.sound.choice {
       case .test: "test tone"
       case .device(let name): name.text
-      case .auto, .none: "the microphone"
+      // The microphone of a camera that is away is chosen when the camera appears, if there is one then.
+      case .auto, .none:
+        pipeline.counters.camera?.devicePath == nil ? "silence until there is a microphone" : "the microphone"
       }
     return "\(source), Opus, \(Terminal.bitrate(Double(command.sound.bitrate))); everybody who may watch may listen"
   }
