@@ -8,7 +8,7 @@ import Serving
 /// docs/openapi.json in one line. Both go to standard error, so that standard output holds nothing but answers.
 enum FailureOutput {
   /// The commands that have the flag `--json`.
-  private static let commands: Set = ["ctl", "devices", "discover", "doctor"]
+  private static let commands: Set = ["ctl", "devices", "discover", "doctor", "events"]
 
   /// `true` if this process was started with `--json`.
   static let isJSON = isJSON(Array(CommandLine.arguments.dropFirst()))

@@ -112,6 +112,8 @@ import Testing
       run("ctl", "status", "--json", "--socket", socket), 69, "unavailable", "is nightjar stream running?")
     try expectFailure(
       run("ctl", "status", "--watch", "--json", "--socket", socket), 69, "unavailable", "is nightjar stream running?")
+    try expectFailure(run("events", "--json", "--socket", socket), 69, "unavailable", "is nightjar stream running?")
+    try expectFailure(run("events", "--json", "--foo"), 64, "usage", "--foo")
     try expectFailure(run("discover", "--json", "--seconds", "0"), 64, "usage", "0.5 to 60 seconds")
     try expectFailure(run("devices", "--json", "camera"), 64, "usage", "add --controls")
     // Help is an answer, and what belongs to another command is none of this one's options.
