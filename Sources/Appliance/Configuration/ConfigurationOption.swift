@@ -74,16 +74,14 @@ package struct OptionTable: Sendable {
   /// Returns the option of that name.
   package subscript(name: String) -> ConfigurationOption? { indices[name].map { options[$0] } }
 
-  /// Returns the option whose name differs least from `name`, and the number of different letters. Upper and lower case
-  /// are equal, and so are `_` and `-`. Nil where there is no option.
-  package func nearest(to name: String) -> (option: ConfigurationOption, distance: Int)? {
-    let letters = Self.folded(name)
-    return options.map { ($0, EditDistance.between(letters, Array($0.name.utf8))) }.min { $0.1 < $1.1 }
+  /// Returns the option that was probably meant by `name`; nil if none is like it. Upper and lower case are equal, and
+  /// so are `_` and `-`.
+  package func nearest(to name: String) -> ConfigurationOption? {
+    EditDistance.meant(by: Self.folded(name), among: options) { Array($0.name.utf8) }
   }
 
   private static func folded(_ name: String) -> [UInt8] {
-    // The limit is longer than any option's name; the bytes behind it make no name nearer than another.
-    name.utf8.prefix(64).map { byte in
+    name.utf8.prefix(EditDistance.lettersLimit).map { byte in
       switch byte {
       case UInt8(ascii: "_"): UInt8(ascii: "-")
       case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20

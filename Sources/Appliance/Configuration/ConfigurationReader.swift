@@ -115,7 +115,7 @@ struct ConfigurationReader {
         }
         layer[entry.key] = OptionSetting(option, try value(of: entry, option), .file(path, line: entry.line))
       } catch {
-        let option = options[entry.key] ?? options.nearest(to: entry.key)?.option
+        let option = options[entry.key] ?? options.nearest(to: entry.key)
         faults.add(error, lost: Set([option?.name].compactMap(\.self)))
       }
     }
@@ -183,8 +183,9 @@ struct ConfigurationReader {
     case "camera": return refusal(of: entry, "write a line [[camera]], and the camera's options below it")
     case "config": return refusal(of: entry, "a file cannot name another; use --config or NIGHTJAR_CONFIG")
     default:
-      let nearest = options.nearest(to: entry.key).map { "; the nearest is \($0.option.name)" } ?? ""
-      return refusal(of: entry, "there is no such option\(nearest)")
+      let nearest = options.nearest(to: entry.key)?.name
+      let mend = nearest.map { "the nearest is \($0)" } ?? "nightjar config example lists them"
+      return refusal(of: entry, "there is no such option; \(mend)")
     }
   }
 }

@@ -26,12 +26,9 @@ package struct EnvironmentSettings: Sendable {
     let prefix = OptionTable.variablePrefix
     warnings = variables.keys.sorted().compactMap { name in
       guard name.hasPrefix(prefix), !known.contains(name) else { return nil }
-      let letters = String(name.dropFirst(prefix.count))
       // Other variables belong to other programs, so only names close to an option's get a warning.
-      guard let nearest = options.nearest(to: letters), nearest.distance <= (letters.utf8.count < 8 ? 1 : 2) else {
-        return nil
-      }
-      return "\(OneLine.text(name, limit: 80)) is unknown; the nearest is \(nearest.option.variable)"
+      guard let nearest = options.nearest(to: String(name.dropFirst(prefix.count))) else { return nil }
+      return "\(OneLine.text(name, limit: 80)) is unknown; the nearest is \(nearest.variable)"
     }
   }
 

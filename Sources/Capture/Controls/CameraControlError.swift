@@ -30,10 +30,8 @@ public enum CameraControlError: Failure, Hashable {
 
   /// Returns the error for a missing control `name`, with the likely meant one of `names`.
   public static func unknown(name: String, among names: [String]) -> CameraControlError {
-    let wanted = Array(name.utf8.prefix(64))
-    let nearest = names.map { ($0, EditDistance.between(wanted, Array($0.utf8.prefix(64)))) }.min { $0.1 < $1.1 }
-    // Every name has a nearest one; beyond a third of its letters that is another word, not a typing error.
-    let meant = nearest.flatMap { $0.1 <= max(1, wanted.count / 3) ? $0.0 : nil }
+    func letters(_ name: String) -> [UInt8] { Array(name.utf8.prefix(EditDistance.lettersLimit)) }
+    let meant = EditDistance.meant(by: letters(name), among: names, word: letters)
     return names.isEmpty ? .none : .unknown(name: String(name.prefix(64)), nearest: meant)
   }
 

@@ -53,7 +53,8 @@ func parse(_ text: String) throws(ConfigurationError) -> ConfigurationFile {
 
   @Test(arguments: [
     // Text, line, words.
-    ("\nbitrat = 1\n", 2, "bitrat: there is no such option; the nearest is"),
+    ("\nvolume = 1\n", 2, "volume: there is no such option; nightjar config example lists them"),
+    ("\nsorce = 1\n", 2, "sorce: there is no such option; the nearest is source"),
     ("wait = true\nfps = 1\n\nkeyframe_interval = 1", 4, "the nearest is keyframe-interval"),
     ("# x\nwait = \"true\"", 2, "wait: this is a text; it takes true or false"),
     ("slices = 4.5", 1, "slices: this is a number with a point; it takes a whole number"),

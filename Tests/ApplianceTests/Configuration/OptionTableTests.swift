@@ -32,12 +32,13 @@ let table = OptionTable([
   }
 
   @Test(arguments: [
-    ("keyframe_interval", "keyframe-interval"), ("FPS", "fps"), ("wiat", "wait"), ("sorce", "source"),
+    ("keyframe_interval", "keyframe-interval" as String?), ("FPS", "fps"), ("wiat", "wait"), ("sorce", "source"),
     ("user", "users"),
-    ("loadadaptation", "load-adaptation"), ("slice", "slices"),
+    ("loadadaptation", "load-adaptation"), ("slice", "slices"), ("volume", nil), ("brightness", nil), ("foo", nil),
+    ("colour", nil), ("", nil),
   ])
-  func `the nearest option is the one that was meant`(written: String, meant: String) throws {
-    #expect(try #require(table.nearest(to: written)).option.name == meant)
+  func `the nearest option is the one that was meant, and what is like none has none`(written: String, meant: String?) {
+    #expect(table.nearest(to: written)?.name == meant)
   }
 
   @Test func `a variable is named after its option`() throws {
