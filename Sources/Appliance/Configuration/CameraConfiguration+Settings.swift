@@ -33,7 +33,7 @@ extension CameraConfiguration {
     .list(.controls, kind: .table, shared, \.controls.controls, SettingValues.assignment),
     .flag(.sensorLock, shared, \.controls.locksSensor),
     .text(.powerLine, kind: .integer, shared, \.controls.powerLine, SettingValues.choice),
-    .list(.night, kind: .table, shared, \.controls.night, SettingValues.assignment),
+    .list(.night, kind: .table, shared, \.controls.night, NightSchedule.entry),
     .list(.nightControls, kind: .table, shared, \.controls.nightControls, SettingValues.assignment),
     .text(.bitrate, kind: .number, shared, \.encoding.bitrate, SettingValues.bitrate),
     .text(.bitrateFloor, kind: .number, shared, \.encoding.bitrateFloor, SettingValues.bitrate),

@@ -72,8 +72,17 @@ package struct CameraControlSettings: Hashable, Sendable {
 }
 
 /// The parser of `night`, which tells when it is night.
-private enum NightSchedule {
-  private static let rule = "choose from and to, as in from=19:30 to=06:30, or below and above, as in below=20 above=30"
+enum NightSchedule {
+  private static let rule = """
+    choose from and to, as in from=19:30 to=06:30, or below and above, as in below=20 above=30; in a file, write a \
+    table [night] with the lines from = "19:30" and to = "06:30"
+    """
+
+  /// Parses `from=19:30`, one of the two entries.
+  static func entry(_ text: String) throws(ValueError) -> ControlAssignment {
+    guard let entry = try? SettingValues.assignment(text) else { throw ValueError("\(rule)") }
+    return entry
+  }
 
   /// Returns the condition; nil if there are no entries.
   static func condition(_ entries: [ControlAssignment]) throws(ValueError) -> NightProfile.Condition? {

@@ -25,6 +25,13 @@ import Testing
     // What goes with an option that is wrong is not wrong for that.
     ("rtsp = 1.5\nalways-encode = true\nfps = 0", [":1: rtsp: this is a number", ":3: fps: '0'"]),
     ("rtsp = \"nowhere\"\nalways-encode = true\nfps = 0", [":1: rtsp: 'nowhere': write", ":3: fps: '0'"]),
+    (
+      "source = \"test\"\nrtsp = true\nnight = \"x\"",
+      [
+        ":3: night: 'x': choose from and to, as in from=19:30 to=06:30, or below and above, as in below=20 above=30; in a "
+          + "file, write a table [night] with the lines from = \"19:30\" and to = \"06:30\""
+      ]
+    ),
     // Of several cameras: the one that is wrong, what is wrong for all of them, and what two of them want.
     (
       "rtsp = true\nbitrate = \"2m\"\n[[camera]]\nname = \"a\"\nsource = \"test\"\nfps = 0\n[[camera]]\n"
