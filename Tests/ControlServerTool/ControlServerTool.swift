@@ -217,6 +217,8 @@ private struct Witness: CameraTarget {
 
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { false }
 
+  var pictureOrigin: ServedPicture.Origin { ServedPicture.Origin(rawValue: name) ?? .live }
+
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture> {
     ControlServerTool.say(prefix + "look")
     return NoPictures(of: name)

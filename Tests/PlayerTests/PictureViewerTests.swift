@@ -130,6 +130,14 @@
       #expect(refused.status == 503 && HTTPFields(refused.headers)["nightjar-picture"] == "placeholder")
       let reason = try #require(try JSONSerialization.jsonObject(with: refused.body) as? [String: String])
       #expect(reason["failure"] == "unavailable" && reason["error"]?.contains("placeholder") == true, "\(reason)")
+      // HEAD answers as GET does.
+      for program in [present, absent] {
+        for path in ["/snapshot.jpg", "/snapshot.jpg?live=1", "/snapshot.jpg?live=x", "/stream.mjpg?fps=x"] {
+          let (get, head) = (try program.curl([], path), try program.curl(["-I"], path))
+          let marks = [get, head].map { HTTPFields($0.headers)["nightjar-picture"] }
+          #expect(head.status == get.status && marks[0] == marks[1], "\(path) \(get) \(head)")
+        }
+      }
     }
 
     @Test(arguments: [["--source", "auto"], ["--source", "/dev/video-none", "--wait"], ["--source", "test"]])

@@ -1,3 +1,4 @@
+import Media
 import Platform
 import RTP
 import Serving
@@ -8,6 +9,16 @@ extension StreamCamera {
     let name = "\(isSnapshot ? "snapshot" : "mjpeg") \(peer.place)"
     return LivePictures(
       try pipeline.look(name, peer: peer, isSnapshot: isSnapshot, onLeave: changes.announce), of: self)
+  }
+
+  var pictureOrigin: ServedPicture.Origin {
+    origin(isPlaceholder: pipeline.counters.camera.map { !$0.state.delivers } ?? false)
+  }
+
+  /// Returns the origin of a picture that was made now.
+  fileprivate func origin(isPlaceholder: Bool) -> ServedPicture.Origin {
+    if isPlaceholder { return .placeholder }
+    return isSubstitute ? .substitute : isFrozen ? .frozen : .live
   }
 
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { snapshots.note(peer, bytes: bytes) }
@@ -51,9 +62,7 @@ private final class LivePictures: LiveSequence {
 
   func next(until deadline: Instant) async throws -> ServedPicture {
     let picture = try await viewer.next(until: deadline)
-    if picture.isPlaceholder { return ServedPicture(picture.bytes, .placeholder) }
-    if camera.isSubstitute { return ServedPicture(picture.bytes, .substitute) }
-    return ServedPicture(picture.bytes, camera.isFrozen ? .frozen : .live)
+    return ServedPicture(picture.bytes, camera.origin(isPlaceholder: picture.isPlaceholder))
   }
 
   func noteSent(_ units: Int, bytes: Int) { viewer.noteSent(units, bytes: bytes) }

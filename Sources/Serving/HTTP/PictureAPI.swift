@@ -35,9 +35,12 @@ struct PictureAPI: Sendable {
 
   func add(to router: some RouterMethods<ControlContext>) {
     for group in [router.group(), router.group("cameras/:camera")] {
-      group.add(.head, "snapshot.jpg", for: .view) { _, context in try head(context, "image/jpeg") }
+      group.add(.head, "snapshot.jpg", for: .view) { request, context in try snapshotHead(request, context) }
       group.add(.get, "snapshot.jpg", for: .view) { request, context in try await snapshot(request, context) }
-      group.add(.head, "stream.mjpg", for: .view) { _, context in try head(context, Self.streamType) }
+      group.add(.head, "stream.mjpg", for: .view) { request, context in
+        _ = try Self.interval(request)
+        return try head(context, Self.streamType)
+      }
       group.add(.get, "stream.mjpg", for: .view) { request, context in try stream(request, context) }
       group.add(.get, "camera.sdp", for: .view) { request, context in try description(request, context) }
     }
@@ -54,6 +57,14 @@ struct PictureAPI: Sendable {
     return response
   }
 
+  /// Answers as GET would, by the camera's present state.
+  private func snapshotHead(_ request: Request, _ context: ControlContext) throws -> Response {
+    let wantsLive = try Self.wantsLive(request)
+    var response = try head(context, "image/jpeg")
+    response.headers.append(contentsOf: try Self.mark(camera(context).pictureOrigin, wantsLive: wantsLive))
+    return response
+  }
+
   private func snapshot(_ request: Request, _ context: ControlContext) async throws -> Response {
     let wantsLive = try Self.wantsLive(request)
     let watched = try camera(context)
@@ -67,12 +78,7 @@ struct PictureAPI: Sendable {
         status: .internalServerError, failure: ControlFailure("\(error)", kind: error.kind))
     }
     var headers = HTTPFields.unstored("image/jpeg", context)
-    if let origin = HTTPField.Name(Self.originField) {
-      guard !wantsLive || picture.origin == .live else {
-        throw HTTPRefusal.notLive(picture.origin, field: origin)
-      }
-      headers[origin] = picture.origin.rawValue
-    }
+    headers.append(contentsOf: try Self.mark(picture.origin, wantsLive: wantsLive))
     pictures.noteSent(1, bytes: picture.bytes.count)
     if watched.noteSnapshot(context.peer, bytes: picture.bytes.count) {
       let name = target.cameras.count > 1 ? watched.status().name : nil
@@ -84,6 +90,15 @@ struct PictureAPI: Sendable {
 
   /// The header that says what a picture shows: ``ServedPicture/Origin``.
   private static let originField = "Nightjar-Picture"
+
+  /// Returns the header for a picture.
+  ///
+  /// - Throws: the refusal of a picture that is not the camera's current one, if no other is wanted.
+  private static func mark(_ origin: ServedPicture.Origin, wantsLive: Bool) throws(HTTPRefusal) -> HTTPFields {
+    guard let name = HTTPField.Name(originField) else { return [:] }
+    guard !wantsLive || origin == .live else { throw .notLive(origin, field: name) }
+    return [name: origin.rawValue]
+  }
 
   /// Returns `true` if a picture other than the camera's current one is to be refused.
   private static func wantsLive(_ request: Request) throws(HTTPRefusal) -> Bool {

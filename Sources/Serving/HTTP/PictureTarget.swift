@@ -13,6 +13,9 @@ package protocol PictureTarget: Sendable {
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture>
 
+  /// The origin that the next picture would have; makes no picture.
+  var pictureOrigin: ServedPicture.Origin { get }
+
   /// Notes a single picture that was sent to `peer`. Returns `true` if `peer` is a new viewer.
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool
 
