@@ -18,6 +18,7 @@ extension StreamSession {
       let served = try servers(of: new, notes)
       try outputs.follow(new.events.outputPlan())
       credentialFiles = files
+      credentialFiles.noteOwn()
       var warnings = new.warnings + new.overridden(since: configuration)
       // Notes that a server tells once at its start are not repeated while that server goes on.
       warnings += notes.take().filter { $0.level == .warning }.map(\.text)

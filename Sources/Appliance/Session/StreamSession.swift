@@ -115,6 +115,7 @@ package final class StreamSession {
     defer { trace?.end() }
     sockets = try ActivationSocket.take(known: RTSPSettings.socketNames)
     servers = ServerTable(try servers(of: configuration, notes), at: .now())
+    credentialFiles.noteOwn()
     terminal.tell(notes)
     table = CameraTable(configuration, isServed: serving != nil)
     for entry in table.entries { add(entry.number) }
