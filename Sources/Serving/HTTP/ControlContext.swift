@@ -38,12 +38,13 @@ struct ControlContext: RequestContext {
   /// Returns `true` if the client is connected and still has `role`.
   func isStillAllowed(_ role: Role) -> Bool { roleOfNow().map { $0 >= role } ?? false }
 
-  /// Requires a role of the client.
+  /// Requires a role of the client for `request`.
   ///
   /// - Throws: ``HTTPRefusal`` if the client has a lesser role; then nothing of the request's body is read.
-  func require(_ role: Role) throws(HTTPRefusal) {
+  func require(_ role: Role, for request: Request) throws(HTTPRefusal) {
     guard requester.role < role else { return }
-    events?.lacksRole(requester.name, at: place, needed: role)
+    events?.lacksRole(
+      requester.name, at: place, order: "\(request.method.rawValue) \(ControlChange.path(of: request))", needed: role)
     throw .lacksRole(requester, needed: role)
   }
 }
@@ -55,7 +56,7 @@ extension RouterMethods<ControlContext> {
     _ answer: @escaping @Sendable (Request, ControlContext) async throws -> Response
   ) {
     on(path, method: method) { request, context in
-      try context.require(role)
+      try context.require(role, for: request)
       return try await answer(request, context)
     }
   }
@@ -77,7 +78,7 @@ extension RouterMethods<ControlContext> {
             .changed(
               ControlChange(
                 who: context.requester, from: context.place, method: request.method.rawValue,
-                path: String(request.uri.path.prefix(80)), what: String(what.prefix(ControlChange.limit)),
+                path: ControlChange.path(of: request), what: String(what.prefix(ControlChange.limit)),
                 isDone: isDone)))
         }
       }
@@ -86,6 +87,11 @@ extension RouterMethods<ControlContext> {
       return response
     }
   }
+}
+
+extension ControlChange {
+  /// Returns the path for the log: without the query, which may have a token, and of a readable length.
+  fileprivate static func path(of request: Request) -> String { String(request.uri.path.prefix(80)) }
 }
 
 extension HTTPRefusal {

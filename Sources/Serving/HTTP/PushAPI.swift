@@ -51,7 +51,7 @@ struct PushAPI: Sendable {
       let subscriptions = try subscriptions()
       let asking = try await PushEndRequest(json: api.body(of: request))
       let (owner, mayAll) = (Self.owner(context), context.requester.role >= .control)
-      if asking.meaning == .everyone { try context.require(.control) }
+      if asking.meaning == .everyone { try context.require(.control, for: request) }
       // Others may add browsers meanwhile, so that the list does not tell the number.
       let gone = try await onThread {
         subscriptions.remove { one in

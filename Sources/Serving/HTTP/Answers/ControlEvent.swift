@@ -30,8 +30,9 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   case changed(ControlChange)
   /// The number of further changes since the last report: too many to be reported one by one.
   case unsaid(count: Int)
-  /// The number of one requester's requests that were refused since the last report, for lack of a role.
-  case lacksRole(who: String, place: String, needed: String, count: Int)
+  /// The number of one requester's requests that were refused since the last report, for lack of a role, and the method
+  /// and path of the last one; nil for requesters that are not told apart.
+  case lacksRole(who: String, place: String, last: String?, needed: String, count: Int)
   /// A client watches JPEG pictures or listens to MP3, of this camera if there are several.
   case came(viewer: ViewerPeer, EndlessAnswer, camera: String?)
   /// The client has left, after this time and this number of pictures or MP3 frames.
@@ -65,8 +66,9 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
     switch self {
     case .changed(let change): change.description
     case .unsaid(let count): "\(count) more changes, too many to list"
-    case .lacksRole(let who, let place, let needed, let count):
-      "\(count == 1 ? "a request" : "\(count) requests") of \(who) at \(place) refused: this needs the role \(needed)"
+    case .lacksRole(let who, let place, let last, let needed, let count):
+      "\(count == 1 ? "a request" : "\(count) requests") of \(who) at \(place) refused: "
+        + (last.map { count == 1 ? $0 : "the last one, \($0)," } ?? "this") + " needs the role \(needed)"
     case .came(let viewer, let kind, let camera):
       "viewer \(kind.rawValue) \(viewer.transport.rawValue) \(viewer.place) "
         + (kind == .sound
@@ -101,6 +103,8 @@ package final class ControlEvents: Sendable {
   private struct Waiting {
     var unsaid = 0
     var lacking = FloodCounts<Lacking>(limit: ControlEvents.limit)
+    /// The method and path of the last request, of those that are counted by themselves.
+    var lastRefused: [Lacking: String] = [:]
     var failedLogins = FloodCounts<String>(limit: ControlEvents.limit)
     var crossSite = 0
     var turnedAway = 0
@@ -155,8 +159,11 @@ package final class ControlEvents: Sendable {
       waiting.nextSum = now + Self.sumInterval
       for (lacking, count) in waiting.lacking.take().sorted(by: { $0.key.who < $1.key.who }) {
         events.append(
-          .lacksRole(who: lacking.who, place: lacking.place, needed: lacking.needed, count: count))
+          .lacksRole(
+            who: lacking.who, place: lacking.place, last: waiting.lastRefused[lacking], needed: lacking.needed,
+            count: count))
       }
+      waiting.lastRefused.removeAll()
       for (address, count) in waiting.failedLogins.take().sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
@@ -178,12 +185,16 @@ package final class ControlEvents: Sendable {
     }
   }
 
-  func lacksRole(_ who: String, at place: String, needed: Role) {
+  /// Notes a refusal.
+  ///
+  /// - Parameter order: the method and path of the request.
+  func lacksRole(_ who: String, at place: String, order: String, needed: Role) {
     let needed = needed.rawValue
+    let lacking = Lacking(who: who, place: place, needed: needed)
     waiting.withLock {
-      $0.lacking.add(
-        Lacking(who: who, place: place, needed: needed),
-        orElse: Lacking(who: "others", place: Self.others, needed: needed))
+      $0.lacking.add(lacking, orElse: Lacking(who: "others", place: Self.others, needed: needed))
+      let isKnown = $0.lastRefused[lacking] != nil || $0.lastRefused.count < Self.limit
+      if isKnown { $0.lastRefused[lacking] = order }
     }
   }
 
