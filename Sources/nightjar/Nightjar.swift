@@ -39,6 +39,8 @@ struct Nightjar: ParsableCommand {
       } catch {
         exit(withError: error)
       }
+    } else if BashCompletion.requests.contains(words) {
+      print(BashCompletion.script())
     } else if let word = words.first, let command = command(meantBy: word) {
       FailureOutput.exit(
         withError: ValidationError("there is no command '\(word)'; the nearest one is nightjar \(command)"))

@@ -156,6 +156,7 @@ import Testing
       return Set(result.outputText.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
     }
     #expect(try completions("ctl rotate 1") == ["180"])
+    #expect(try completions("ctl orientation 1") == ["180"], "an alias")
     #expect(try completions("ctl rotate ").isSuperset(of: ["0", "90", "180", "270"]))
     #expect(try completions("ctl --socket \(served.socket) --camera ") == ["nursery", "garden"])
     #expect(try completions("ctl status --socket \(served.socket) --camera g") == ["garden"])
