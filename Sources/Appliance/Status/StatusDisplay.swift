@@ -11,7 +11,7 @@ package struct StatusDisplay {
   private var last: StreamStatistics?
   private var dropping: Set<DropCause> = []
   private var reachability = ReachabilityReport()
-  private var slow: Set<ViewerID> = []
+  private var slowness = SlownessReport()
   private var isFlowing = false
   private var idleSeconds = 0
 
@@ -99,23 +99,17 @@ package struct StatusDisplay {
   private mutating func noteViewers(_ statistics: StreamStatistics) {
     let viewers = statistics.viewers
     for viewer in viewers {
-      noteSlowness(viewer)
+      if let line = slowness.note(viewer, at: .now()) {
+        terminal.line(
+          line.text, line.isWarning ? .warning : .info, event: line.isWarning ? "viewer_slow" : "viewer_recovered")
+      }
       if let line = reachability.note(viewer) {
         terminal.line(
           line.text, line.isWarning ? .warning : .info, event: line.isWarning ? "unreachable" : "reachable")
       }
     }
+    slowness.forgetOthers(than: viewers)
     reachability.forgetOthers(than: viewers)
-  }
-
-  private mutating func noteSlowness(_ viewer: DestinationStatistics) {
-    if viewer.isSlow, slow.insert(viewer.id).inserted {
-      terminal.line("\(viewer.name): too slow for the stream, losing frames", .warning, event: "viewer_slow")
-    } else if !viewer.isSlow, slow.remove(viewer.id) != nil {
-      terminal.line(
-        "\(viewer.name): takes all frames again (\(viewer.framesDropped) lost so far)",
-        event: "viewer_recovered")
-    }
   }
 
   /// Returns `04:31`, `1:02:03`.
