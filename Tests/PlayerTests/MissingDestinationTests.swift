@@ -77,6 +77,27 @@ import Testing
     }
 
     @Test(.enabled(if: isPossible, "needs user namespaces"))
+    func `a source-specific group waits for the address of its interface, which receivers must know`() throws {
+      let directory = try TemporaryDirectory()
+      let url = "rtp://232.8.7.6:5004?interface=v0&loop=1&sap=1"
+      let result = try Self.run(
+        "--rtsp 127.0.0.1:8554 --x264-preset ultrafast --to '\(url)' --sdp s.sdp",
+        """
+        \(Self.await("grep -q 'no interface' log"))
+        ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up || exit 95
+        \(Self.await("grep -q 'no address yet' log"))
+        test -s s.sdp && exit 94
+        ip addr add 10.9.7.1/24 dev v0 || exit 96
+        \(Self.await("test -s s.sdp"))
+        grep -q 'source-filter: incl IN IP4 232.8.7.6 10.9.7.1' s.sdp || exit 97
+        """, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+      let lines = result.error.split(separator: "\n")
+      #expect(lines.count { $0.contains("no address yet") && $0.hasSuffix("; nightjar tries again") } == 1)
+      #expect(lines.count { $0.contains("232.8.7.6") && $0.hasSuffix("is there now") } == 1, "\(result.error)")
+    }
+
+    @Test(.enabled(if: isPossible, "needs user namespaces"))
     func `a group whose route comes later is joined then, to hear its receivers`() throws {
       let directory = try TemporaryDirectory()
       // The group as /proc/net/igmp has it.

@@ -209,7 +209,7 @@ final class SessionAnnouncer: Sendable {
     let origin: ConnectionAddress
     let originBytes: [UInt8]
 
-    /// Connects to the group. Nil where there is no route at the moment.
+    /// Connects to the group. Nil where there is no route, or this side has no address, at the moment.
     init?(to session: Session) {
       // The interface may have come back under another index.
       let multicast = session.multicast.refreshed()
@@ -220,7 +220,8 @@ final class SessionAnnouncer: Sendable {
       guard (try? socket.set(level, option, CInt(session.timeToLive))) != nil,
         (try? multicast.apply(to: socket, isIPv6: group.isIPv6)) != nil,
         group.withPointer({ connect(socket.number, $0, group.length) }) == 0,
-        let local = SocketAddress(localOf: socket.number), let origin = ConnectionAddress(local.text)
+        let local = SocketAddress(localOf: socket.number), !local.isUnspecified,
+        let origin = ConnectionAddress(local.text)
       else { return nil }
       descriptor = socket
       self.origin = origin

@@ -249,6 +249,8 @@ package enum StreamDestinationError: Failure {
   case notAGroup(String, String)
   /// This host has no route to a source-specific group, so that its address is unknown.
   case noSource(String)
+  /// The interface to a source-specific group has no address yet.
+  case noAddress(String)
   /// The suite is unknown.
   case suite(String)
   /// The key file has no name.
@@ -319,6 +321,8 @@ package enum StreamDestinationError: Failure {
       "\(option)= is for multicast groups, and \(address) is none: choose 239.0.0.0 to 239.255.255.255, or ff15::…"
     case .noSource(let destination):
       "\(destination): no route to the group, so receivers cannot know the sender; add interface=NAME"
+    case .noAddress(let destination):
+      "\(destination): its interface has no address yet, so receivers cannot know the sender; see ip address"
     case .suite(let name):
       "'\(name)' is not a suite: choose " + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
     case .keyFile: "key-file= needs the path of a file: write SUITE inline:BASE64 into it, and chmod 600 it"
@@ -356,7 +360,7 @@ package enum StreamDestinationError: Failure {
   /// what is missing now.
   package var mayPass: Bool {
     switch self {
-    case .unknownHost, .interface, .noSource, .socket: true
+    case .unknownHost, .interface, .noSource, .noAddress, .socket: true
     default: false
     }
   }

@@ -147,6 +147,8 @@ extension Pipeline {
         timeToLive: destination.timeToLive, multicast: multicast, name: name, &list)
       if destination.isSourceSpecific || address.isSourceSpecific {
         guard let source = transport.localAddress else { throw StreamDestinationError.noSource(name) }
+        // The kernel routes by an interface that still waits for DHCP, and leaves the sender's address open.
+        guard !source.isUnspecified else { throw StreamDestinationError.noAddress(name) }
         entry.source = source
       }
       let prepared = try prepareSound(of: entry, key, multicast, &list)

@@ -130,6 +130,9 @@ package struct SocketAddress: Equatable, @unchecked Sendable {
     }
   }
 
+  /// `true` if the address is the one of all interfaces: 0.0.0.0 or ::.
+  package var isUnspecified: Bool { address == .unspecified(isIPv6: isIPv6) }
+
   /// `true` if the address is a loopback address: 127.0.0.0/8 or ::1.
   package var isLoopback: Bool {
     withUnsafeBytes(of: storage) { bytes in
