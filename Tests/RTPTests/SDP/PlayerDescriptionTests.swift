@@ -6,13 +6,29 @@ import Testing
 
 /// Descriptions as players read them that refuse what others pass over.
 @Suite struct PlayerDescriptionTests {
+  /// The parameter sets of a stream of x265, by the names of RFC 7798.
+  private static let hevcSets = [
+    "sprop-vps": "QAEMAf//AWAAAAMAkAAAAwAAAwA8lZgJ",
+    "sprop-sps": "QgEBAWAAAAMAkAAAAwAAAwA8oAoIDxZZWaSTK8BaAgAAAwACAAADADIQ", "sprop-pps": "RAHBcrRiQA==",
+  ]
+
+  private static func payload(_ codec: String) throws -> PayloadDescription {
+    let frameRate = FrameRate(30_000, 1001)
+    switch codec {
+    case "MP2T": return .transportStream
+    case "H265":
+      func set(_ name: String) throws -> [UInt8] { Array(try #require(Data(base64Encoded: hevcSets[name] ?? ""))) }
+      let (video, sequence, picture) = (try set("sprop-vps"), try set("sprop-sps"), try set("sprop-pps"))
+      let sets = try #require(ParameterSets(video: video, sequence: sequence, picture: picture))
+      return .hevc(sets, frameRate: frameRate)
+    default: return .h264(try SessionDescriptionTests.parameterSets(), frameRate: frameRate)
+    }
+  }
+
   private static func description(
-    _ isTransportStream: Bool, _ announcement: SessionDescription.Announcement, _ address: String
+    _ codec: String, _ announcement: SessionDescription.Announcement, _ address: String
   ) throws -> SessionDescription {
-    let payload: PayloadDescription =
-      isTransportStream
-      ? .transportStream
-      : .h264(try SessionDescriptionTests.parameterSets(), frameRate: FrameRate(30_000, 1001))
+    let payload = try Self.payload(codec)
     return SessionDescription(
       payload: payload, announcement: announcement, address: try SessionDescriptionTests.address(address), port: 5004,
       timeToLive: 4, sessionID: 7, name: "Porch 2", tool: "nightjar 0.1", kilobitsPerSecond: 2000)
@@ -30,21 +46,23 @@ import Testing
     #expect(medium.codec == codec && medium.frequency == 90_000, "\(text)", sourceLocation: sourceLocation)
     #expect(codec != "H264" || medium.parameters["sprop-parameter-sets"]?.split(separator: ",").count == 2)
     #expect(codec != "H264" || medium.parameters["packetization-mode"] == "1")
+    #expect(codec != "H265" || medium.parameters.filter { $0.key.hasPrefix("sprop-") } == hevcSets, "\(text)")
     #expect(!isRTSP || medium.control == "trackID=0", "\(text)", sourceLocation: sourceLocation)
     let media3 = try Media3Description(text)
     #expect(media3.media.count == 1, "\(text)", sourceLocation: sourceLocation)
     #expect(media3.media.first?.encoding == codec && media3.media.first?.payloadType == medium.payloadType)
-    // A track without it throws there.
+    // A track of HEVC without the three sets throws there, and one without control.
+    let parameters = media3.media.first?.attributes["fmtp"] ?? ""
+    #expect(codec != "H265" || hevcSets.allSatisfy { parameters.contains("\($0.key)=\($0.value)") }, "\(text)")
     #expect(!isRTSP || media3.media.first?.attributes["control"] == "trackID=0")
   }
 
-  @Test(arguments: [false, true], [SessionDescription.Announcement.plain, .rtsp])
+  @Test(arguments: ["H264", "H265", "MP2T"], [SessionDescription.Announcement.plain, .rtsp])
   func `live555 and Media3 read what is described by AVP`(
-    isTransportStream: Bool, announcement: SessionDescription.Announcement
+    codec: String, announcement: SessionDescription.Announcement
   ) throws {
-    let codec = isTransportStream ? "MP2T" : "H264"
     for address in ["192.0.2.7", "2001:db8::7", "239.1.2.3", "ff15::7"] {
-      let plain = try Self.description(isTransportStream, announcement, address)
+      let plain = try Self.description(codec, announcement, address)
       var (multiplexed, filtered, encrypted, keyed) = (plain, plain, plain, plain)
       multiplexed.media[0].multiplexesControl = true
       filtered.sourceFilter = address.contains(":") ? .loopback6 : .loopback
@@ -62,7 +80,7 @@ import Testing
 
   /// As openRTSP says of it, and as Media3 throws: the reason why it is offered to nobody who is not known to read it.
   @Test(arguments: [false, true]) func `neither reads AVPF with retransmissions`(isProtected: Bool) throws {
-    var description = try Self.description(false, .rtsp, "192.0.2.7")
+    var description = try Self.description("H264", .rtsp, "192.0.2.7")
     description.media[0].profile = .avpf(retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 97))))
     if isProtected { description.media[0].keyManagement = ["AQAFgAAAAAA="] }
     let profile = isProtected ? "RTP/SAVPF" : "RTP/AVPF"
