@@ -11,7 +11,10 @@ import Testing
     let result = try? Subprocess.run(
       [
         "unshare", "-rmn", "sh", "-c",
-        "ip link set lo up && ip link add v0 type veth peer name v1 && mount --bind /dev/null /etc/hosts",
+        """
+        ip link set lo up && ip link add v0 type veth peer name v1 && mount --bind /dev/null /etc/hosts \
+        && mount --bind /dev/null /etc/resolv.conf
+        """,
       ], in: directory)
     return result?.status == 0
   }()
@@ -21,16 +24,22 @@ import Testing
     "for i in $(seq 1200); do \(condition) && break; sleep 0.1; done; \(condition) || { cat log >&2; kill -9 $stream; exit 92; }"
   }
 
+  /// The program's command, without a destination.
+  private static let command =
+    "'\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --control none"
+
   /// Runs `script` in namespaces of its own, the program with `arguments` beside it; it leaves its end to this.
+  /// `preparation` comes before the program.
   private static func run(
-    _ arguments: String, _ script: String, in directory: TemporaryDirectory
+    _ arguments: String, _ script: String, after preparation: String = "", in directory: TemporaryDirectory
   ) throws -> Subprocess.Result {
     let whole = """
       cd '\(directory.url.path)'
       ip link set lo up
       echo '127.0.0.1 localhost' > hosts
       mount --bind hosts /etc/hosts || exit 90
-      '\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --control none \(arguments) 2> log &
+      \(preparation)
+      \(command) \(arguments) 2> log &
       stream=$!
       \(script)
       status=$?
@@ -136,6 +145,38 @@ import Testing
       let missing = "cannot find the host 'late-host': "
       #expect(log.warnings.count { $0.hasPrefix(missing) } == 1, "\(result.error)")
       #expect(log.count(of: "rtp://late-host:5004 is there now") == 1, "\(result.error)")
+    }
+
+    @Test(.enabled(if: isPossible, "needs user namespaces"))
+    func `a silent name server keeps no other destination waiting, and an only one is told of`() throws {
+      let directory = try TemporaryDirectory()
+      let named = "rtp://cam.example.org:5004"
+      let result = try Self.run(
+        "--to \(named) --to rtp://127.0.0.1:5008 --sdp s.sdp",
+        """
+        \(Self.command) --to \(named) 2> only &
+        only=$!
+        \(Self.await("test -s s-2.sdp"))
+        grep -q 'cannot find' log && exit 93
+        \(Self.await("grep -q 'no answer yet' only"))
+        kill $only
+        wait $only
+        test -s s.sdp && exit 94
+        true
+        """,
+        // Whatever is sent to the name server leaves by v0, and nobody at v1 takes it.
+        after: """
+          ip link add v0 type veth peer name v1 && ip addr add 10.9.7.1/24 dev v0 || exit 95
+          ip link set v0 up && ip link set v1 up || exit 95
+          ip neigh add 10.9.7.53 lladdr 02:00:00:00:00:53 dev v0 || exit 96
+          printf 'nameserver 10.9.7.53\\noptions timeout:30 attempts:1\\n' > resolv.conf
+          mount --bind resolv.conf /etc/resolv.conf || exit 90
+          echo 'hosts: files dns' > nsswitch.conf
+          ! test -e /etc/nsswitch.conf || mount --bind nsswitch.conf /etc/nsswitch.conf || exit 90
+          """, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+      let told = "no answer yet about the host 'cam.example.org'; nightjar goes on asking"
+      #expect(result.log.warnings.count { $0 == told } == 1, "\(result.error)")
     }
 
     @Test func `as a service it starts without its only destination, and says that it is ready`() throws {

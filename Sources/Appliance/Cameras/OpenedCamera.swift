@@ -40,19 +40,24 @@ struct OpenedCamera: Sendable {
     var trace: CameraTrace
   }
 
-  /// Opens a camera like ``init(_:in:_:_:)``. Every thread that this call starts runs on the processors configured for
-  /// the camera.
+  /// Opens a camera like ``init(_:in:_:_:tell:)``. Every thread that this call starts runs on the processors configured
+  /// for the camera.
   static func open(
-    _ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes
+    _ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes,
+    tell: () -> Void = {}
   ) throws -> OpenedCamera {
-    try command.scheduling.confine { try OpenedCamera(command, in: place, controls, notes) }
+    try command.scheduling.confine { try OpenedCamera(command, in: place, controls, notes, tell: tell) }
   }
 
   /// Opens the camera that `command` requests; notes in `notes` what does not prevent streaming.
   ///
-  /// - Parameter controls: the object that manages the camera's controls; `nil` if no camera is requested.
+  /// - Parameters:
+  ///   - controls: the object that manages the camera's controls; `nil` if no camera is requested.
+  ///   - tell: shows `notes` before a longer wait.
   /// - Throws: a `Failure`; then nothing is open.
-  private init(_ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
+  private init(
+    _ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes, tell: () -> Void
+  ) throws {
     let orientation = command.orientation.initial
     let fixed = command.turns(in: place.circumstances) ? nil : orientation
     let link =
@@ -108,33 +113,73 @@ struct OpenedCamera: Sendable {
       }
     }
     missing = try Self.add(
-      destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits)
+      destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits, notes, tell: tell)
     sourceName = source.name
     explanation = link == nil ? selection.explanation : "beside the camera's own H.264, which is passed on"
     (encoderEvents, smallEncoderEvents, levels) = (selection.events, smallEvents, selection.levels)
   }
 
+  /// The lookup of a host name, which may take its time.
+  private typealias Lookup = BlockingCall<SocketAddress, StreamDestinationError>
+  /// The wait for a name server before the stream begins without the destination.
+  private static let namePatience = Duration(seconds: 2)
+
   /// Adds the reachable ones of `destinations` to the pipeline. Returns the others, which are searched for later.
   ///
-  /// - Parameter waits: `true` if the stream begins without any destination. Then this function asks no name server, so
-  ///   that nothing else waits for one.
+  /// - Parameters:
+  ///   - waits: `true` if the stream begins without any destination. Then this function asks no name server, so that
+  ///     nothing else waits for one. Otherwise a silent name server is waited for only while there is no other
+  ///     destination.
+  ///   - tell: shows `notes` before a longer wait.
   /// - Throws: the errors of `Pipeline.add` for a destination that the pipeline refuses, or if there is none to begin
   ///   with.
   private static func add(
-    _ destinations: [StreamDestination], to pipeline: Pipeline, waits: Bool
+    _ destinations: [StreamDestination], to pipeline: Pipeline, waits: Bool, _ notes: Notes, tell: () -> Void
   ) throws -> [StreamDestination] {
     var missing: [(destination: StreamDestination, error: StreamDestinationError?)] = []
-    for destination in destinations {
-      if waits, destination.hasName {
-        missing.append((destination, nil))
-        continue
-      }
+    func add(_ destination: StreamDestination, at address: Result<SocketAddress, StreamDestinationError>?) throws {
       do {
-        try pipeline.add(destination)
+        try pipeline.add(destination, at: address?.get())
       } catch let error as StreamDestinationError where error.mayPass {
         missing.append((destination, error))
       }
     }
+    // All names at once.
+    var lookups: [(destination: StreamDestination, lookup: Lookup?)] = []
+    for destination in destinations {
+      var lookup: Lookup?
+      if !waits, destination.hasName {
+        lookup = try Lookup("nj-resolve") { () throws(StreamDestinationError) in
+          try SocketAddress(host: destination.host, port: destination.port)
+        }
+      }
+      lookups.append((destination, lookup))
+    }
+    var unanswered: [(destination: StreamDestination, lookup: Lookup)] = []
+    let patience = Instant.now() + namePatience
+    for (destination, lookup) in lookups {
+      if let lookup {
+        if let address = lookup.result(by: patience) {
+          try add(destination, at: address)
+        } else {
+          notes.warn("no answer yet about the host '\(destination.host)'; nightjar goes on asking")
+          unanswered.append((destination, lookup))
+        }
+      } else if destination.hasName {
+        missing.append((destination, nil))
+      } else {
+        try add(destination, at: nil)
+      }
+    }
+    if !unanswered.isEmpty { tell() }
+    while pipeline.destinations.isEmpty, !unanswered.isEmpty {
+      for (index, (destination, lookup)) in unanswered.enumerated().reversed() {
+        guard let address = lookup.result(by: Instant.now() + Duration.milliseconds(100)) else { continue }
+        unanswered.remove(at: index)
+        try add(destination, at: address)
+      }
+    }
+    for (destination, _) in unanswered { missing.append((destination, nil)) }
     if !waits, pipeline.destinations.isEmpty, let error = missing.lazy.compactMap(\.error).first { throw error }
     return missing.map(\.destination)
   }

@@ -172,7 +172,8 @@ package final class StreamSession {
     table.beginAlone(at: .now())
     let entry = table.entries[0]
     return try OpenedCamera.open(
-      entry.configuration, in: place(of: entry), slot.controlsForOpening(entry.configuration), notes)
+      entry.configuration, in: place(of: entry), slot.controlsForOpening(entry.configuration), notes,
+      tell: { slot.terminal.tell(notes) })
   }
 
   /// `true` if the program goes on without destinations that are missing. Three cases allow this: the program runs

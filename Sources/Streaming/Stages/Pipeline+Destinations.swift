@@ -122,12 +122,13 @@ extension Pipeline {
   /// Sends the stream to one more destination, beginning with the next key frame, which is requested. Any thread may
   /// call it, at any time. Looking up a name may take time.
   ///
+  /// - Parameter known: the address of its host; nil looks it up.
   /// - Throws: ``StreamDestinationError`` for a host without address, one that is a destination already, or where the
   ///   system gives no socket; `SRTPKeyError` for a key file that cannot be used. Then nothing has changed.
   @discardableResult
-  package func add(_ destination: StreamDestination) throws -> ViewerID {
+  package func add(_ destination: StreamDestination, at known: SocketAddress? = nil) throws -> ViewerID {
     let key = try destination.protection?.key()
-    let address = try SocketAddress(host: destination.host, port: destination.port)
+    let address = try known ?? SocketAddress(host: destination.host, port: destination.port)
     let multicast = try destination.multicastOptions(for: address)
     return try viewerList.withLock { list in
       let payload = try destination.payload(for: codec, sound: sound?.channels)
