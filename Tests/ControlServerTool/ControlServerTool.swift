@@ -212,6 +212,9 @@ private struct Witness: CameraTarget {
           .init(
             url: "rtsp tcp 192.0.2.3:50000", kind: "rtsp", tracks: ["picture"], packets: 7, bytes: 840, packetsLost: 0),
         ] : [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
+      missingDestinations: [
+        .init(url: "rtp://late.example:5004", reason: "cannot find the host 'late.example'; nightjar tries again")
+      ],
       uptimeSeconds: 3723.5)
   }
 

@@ -242,6 +242,13 @@ import Testing
       for host in ["one: cannot find the host 'host.invalid'", "two: cannot find the host 'other.invalid'"] {
         #expect(warnings.count { $0.hasPrefix(host) && $0.hasSuffix("; nightjar tries again") } == 1, "\(warnings)")
       }
+      let status = try program.answer("status", "--camera", "two")
+      let missing = try #require(status["missing_destinations"] as? [[String: String]])
+      #expect(missing.map { $0["url"] } == ["rtp://other.invalid:5004"], "\(status)")
+      #expect(missing.first?["reason"]?.hasPrefix("cannot find the host 'other.invalid': ") == true, "\(status)")
+      let lines = try program.control("status", "--camera", "two").outputText.split(separator: "\n")
+      let line = try #require(lines.firstIndex(of: "missing      rtp://other.invalid:5004"), "\(lines)")
+      #expect(lines[line + 1].hasPrefix("             cannot find the host 'other.invalid': "), "\(lines)")
       // What is missing goes as what is there does, by a reload and by ctl.
       #expect(try program.control("remove", "rtp://other.invalid:5004", "--camera", "two").status == 0)
       let again = try program.control("remove", "rtp://other.invalid:5004", "--camera", "two")

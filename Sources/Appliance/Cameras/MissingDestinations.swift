@@ -26,6 +26,11 @@ package final class MissingDestinations: Sendable {
   /// The destinations, in the order in which they were added.
   package var destinations: [StreamDestination] { state.withLock { $0.entries.map(\.destination) } }
 
+  /// The destinations, and the last message told of each; `nil` before the first attempt.
+  var complaints: [(destination: StreamDestination, text: String?)] {
+    state.withLock { $0.entries.map { (destination: $0.destination, text: $0.complaint) } }
+  }
+
   /// The time of the next attempt; `nil` if there are no destinations.
   package var next: Instant? { state.withLock { $0.entries.isEmpty ? nil : $0.next } }
 

@@ -72,6 +72,9 @@ final class StreamCamera: CameraTarget {
     let orientation = pipeline.orientation
     // The size as sent: smaller if the stream is restricted.
     let size = pipeline.restrictions.encoder.size(of: orientation.size(of: format.size))
+    let absent = missing.complaints.map {
+      StreamStatus.MissingDestination(url: $0.destination.description, reason: $0.text)
+    }
     return StreamStatus(
       name: name, health: figures.health(of: name),
       source: StreamStatus.Source(
@@ -95,6 +98,7 @@ final class StreamCamera: CameraTarget {
       threads: pipeline.threadScheduling.map { StreamStatus.Thread(name: $0.name, $0.scheduling) },
       without: without,
       destinations: statistics.viewers.map(StreamStatus.Destination.init),
+      missingDestinations: absent.isEmpty ? nil : absent,
       pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }
 

@@ -89,6 +89,9 @@ package enum StatusText {
     for destination in status.destinations {
       lines += self.lines(of: destination, label: destination.kind == "rtsp" ? "viewer       " : "destination  ")
     }
+    for missing in status.missingDestinations ?? [] {
+      lines += ["missing      \(missing.url)", "             \(missing.reason ?? "nightjar looks for it")"]
+    }
     let pictures = status.pictures
     if pictures.viewers + pictures.coded + pictures.passed > 0 {
       lines.append(

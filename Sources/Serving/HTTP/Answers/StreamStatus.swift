@@ -364,6 +364,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var without: [String]
   /// The destinations, in the order given.
   package var destinations: [Destination]
+  /// The destinations that the stream does not reach yet; nil if there are none.
+  package var missingDestinations: [MissingDestination]?
   /// JPEG pictures.
   package var pictures: Pictures
   /// Seconds since the start.
@@ -375,14 +377,15 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     sound: Sound? = nil, orientation: PictureOrientation, encoder: Encoder, smallRendition: SmallRendition? = nil,
     h264Rendition: H264Rendition? = nil, frames: Frames,
     adaptation: Adaptation? = nil, quality: Quality? = nil, controls: Controls? = nil, threads: [Thread] = [],
-    without: [String] = [], destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
+    without: [String] = [], destinations: [Destination], missingDestinations: [MissingDestination]? = nil,
+    pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
     (self.quality, self.smallRendition, self.h264Rendition) = (quality, smallRendition, h264Rendition)
     (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
     (self.name, self.health) = (name, health)
     (self.camera, self.sound, self.adaptation) = (camera, sound, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
-    self.destinations = destinations
+    (self.destinations, self.missingDestinations) = (destinations, missingDestinations)
     self.uptimeSeconds = uptimeSeconds
   }
 }
