@@ -9,7 +9,8 @@ struct SurvivalOptions: ParsableArguments {
       "Start without a camera, and stream a placeholder until one appears.",
       discussion: """
         The stream is then 1280x720 at 30 fps, or follows --size and --fps. The camera's pictures are scaled to it, \
-        also if a present camera lacks that size. nightjar also waits for missing destinations.
+        also if a present camera lacks that size. nightjar also waits for missing destinations. \
+        --source test and files take neither --wait nor --on-loss.
         """))
   var waits = false
 

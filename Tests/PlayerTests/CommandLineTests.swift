@@ -29,7 +29,7 @@ import Testing
     Refusal("--source /dev/video250", 66, "there is no /dev/video250"),
     Refusal("--source /dev/null", 66, "not a video device"),
     Refusal("--source /dev/video250 --wait --on-loss exit", 64, "exclude each other"),
-    Refusal("--source test --wait", 64, "for cameras only"),
+    Refusal("--source test --wait", 64, "for cameras only: leave them out"),
     Refusal("--source test --on-loss exit", 64, "for cameras only"),
     Refusal("--source /dev/video250 --on-loss perhaps", 64, "placeholder"),
     Refusal("--source file:/nonexistent.y4m", 66, "/nonexistent.y4m"),

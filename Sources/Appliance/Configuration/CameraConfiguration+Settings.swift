@@ -150,7 +150,9 @@ extension CameraConfiguration {
       if clipLoops != nil { faults.add("\(.loop) is for \(.source) file: only") }
     }
     guard !source.isCamera else { return }
-    if loss.waits || loss.given != nil { faults.add("\(.wait) and \(.onLoss) are for cameras only") }
+    if loss.waits || loss.given != nil {
+      faults.add("\(.wait) and \(.onLoss) are for cameras only: leave them out, or choose a camera with \(.source)")
+    }
     if controls.areGiven {
       faults.add("\(.controls), \(.sensorLock), \(.powerLine) and \(.night) are for cameras only")
     }
