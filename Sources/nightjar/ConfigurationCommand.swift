@@ -12,15 +12,18 @@ struct ConfigurationCommand: ParsableCommand {
     discussion: """
       Examples:
         nightjar config example > nightjar.toml
-        nightjar config check --config nightjar.toml
+        nightjar config check nightjar.toml
         nightjar stream --config nightjar.toml
 
       Exit codes are those of sysexits.h: 64 wrong options, 65 a mistake in the file, 66 no such file, 77 no permission.
       """,
     subcommands: [CheckCommand.self, ShowCommand.self, ExampleCommand.self])
 
-  /// The option that names the file.
+  /// The file, named by an argument or by the option of `nightjar stream`.
   struct File: ParsableArguments {
+    @Argument(help: ArgumentHelp("The same as --config.", valueName: "file"))
+    var argument: String?
+
     @Option(
       name: .customLong("config"),
       help: ArgumentHelp(
@@ -29,7 +32,14 @@ struct ConfigurationCommand: ParsableCommand {
           The usual file is /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml in $XDG_CONFIG_HOME or \
           ~/.config.
           """, valueName: "file"))
-    var path: String?
+    var option: String?
+
+    private var path: String? { argument ?? option }
+
+    func validate() throws {
+      guard let argument, option != nil else { return }
+      throw ValidationError("\(argument) and --config name two files: leave one of them out")
+    }
 
     /// Returns the configuration of the file and the environment. Without a named file, a missing file is no error.
     ///

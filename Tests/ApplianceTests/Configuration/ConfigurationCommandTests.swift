@@ -247,6 +247,16 @@ import Testing
     }
   }
 
+  @Test func `the file is an argument or an option, and not both`() throws {
+    let program = try Program("no-such-key = 1\n")
+    for command in ["check", "show"] {
+      let byArgument = try program.run(["config", command, program.file], ["NIGHTJAR_CONFIG": "/nowhere/file"])
+      #expect(byArgument.status == 65 && byArgument.error.contains("\(program.file):1: no-such-key"), "\(byArgument)")
+      let both = try program.run(["config", command, program.file, "--config", program.file])
+      #expect(both.status == 64 && both.error.contains("leave one of them out"), "\(both.error)")
+    }
+  }
+
   @Test func `a users file that is named but missing is a mistake, and the message says how to make the file`() throws {
     let program = try Program("rtsp = true\nhttps = true\nusers = '/nowhere/u s'\ntokens = '/nowhere/t'\n")
     let result = try program.run(["config", "check"])
