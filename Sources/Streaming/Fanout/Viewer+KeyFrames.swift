@@ -21,10 +21,15 @@ extension Viewer {
     return true
   }
 
-  /// Begins anew with the shortest interval between requests, because the former ones have helped.
+  /// The longest interval at which key frames are requested for receivers that come one after another.
+  private static let arrivalInterval = Duration.seconds(2)
+
+  /// Shortens the interval between requests, because the former ones have helped. A limit remains, for a program that
+  /// comes and goes all the time.
   func forgetRequests() {
-    nextKeyFrameRequest = nextKeyFrameRequest - (requestInterval - Self.firstRequestInterval)
-    requestInterval = Self.firstRequestInterval
+    guard requestInterval > Self.arrivalInterval else { return }
+    nextKeyFrameRequest = nextKeyFrameRequest - (requestInterval - Self.arrivalInterval)
+    requestInterval = Self.arrivalInterval
   }
 
   /// Returns `true`, once, if a receiver has joined at the viewer's port in the middle of the stream.

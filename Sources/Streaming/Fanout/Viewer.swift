@@ -324,7 +324,8 @@ package final class Viewer {
       // A receiver that has got a key frame has gone. The next one is another, and does not repeat its request.
       if hasKeyFrameSinceRefusal, !reachability.isRefused { forgetRequests() }
       reachability.noteRefusal(at: now)
-      hasKeyFrameSinceRefusal = false
+      // Nobody is there to take a key frame that was requested for an arrival.
+      (hasKeyFrameSinceRefusal, lacksKeyFrame) = (false, false)
     }
     let isRefused = reachability.isRefused
     figures.update {

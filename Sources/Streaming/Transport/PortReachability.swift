@@ -3,15 +3,27 @@ package import Platform
 /// A judgement on whether a program listens at a viewer's port, from ICMP's refusals of the packets sent to it
 /// (`ECONNREFUSED`).
 ///
-/// On this host each packet is refused, so the first frame without a refusal shows that a program listens. Over a network a host
-/// reports that at most once a second (Linux: `icmp_ratelimit`). Then silence means something only once it is longer than it was
-/// between refusals.
+/// On this host each packet is refused, so the first frame without a refusal shows that a program listens. Over a
+/// network a host reports that seldom (Linux: once a second, `icmp_ratelimit`, after six at once). Then silence means
+/// something only once it is longer than the usual time between refusals.
+///
+/// A time in which a program listened must not count as such a time, or each listener would be seen later than the one
+/// before. So a time in which a listener seemed to be there counts only until a shorter one follows, and the longest of
+/// the last times never counts.
 package struct PortReachability {
   /// `true` if packets were refused, and nothing has shown since then that a program listens.
   package private(set) var isRefused = false
   private var lastRefusal: Instant?
-  /// The longest time between two refusals while no program listened.
-  private var silence = Duration.zero
+  /// The last times between two refusals with unrefused frames between them.
+  private var intervals: [Duration] = [] {
+    didSet { interval = intervals.isEmpty ? .zero : intervals.sorted()[max(0, intervals.count - 2)] }
+  }
+  /// The usual time between two refusals while no program listens: the second longest of ``intervals``.
+  private var interval = Duration.zero
+  /// The full length of the last of ``intervals``, if a listener seemed to be there in it.
+  private var doubtfulInterval: Duration?
+  /// `true` if a frame has left without a refusal since the last refusal.
+  private var hasPassed = false
   private var reachableSince: Instant?
   /// `true` if something was refused since the last frame left.
   private var isFrameRefused = false
@@ -31,22 +43,42 @@ package struct PortReachability {
   package static let mostRegularity = 64
   /// The shortest silence that means that a program listens.
   static let leastSilence = Duration.milliseconds(100)
-  /// The time of listening that is certain. A refusal after it shows that the silence measured before was a wrong
-  /// guess.
+  /// The number of times between refusals that are remembered.
+  private static let memory = 8
+  /// The most that counts of a time between refusals, so that no listener waits for long.
+  private static let longestInterval = Duration.seconds(3)
+  /// The time of listening that is certain. A refusal after it shows that the listener has gone, and not that the
+  /// guess was wrong.
   static let certainty = Duration(seconds: 10)
 
   /// Notes that a packet was refused.
   package mutating func noteRefusal(at now: Instant) {
     isFrameRefused = true
+    if let lastRefusal { noteInterval(now - lastRefusal, at: now) }
+    (lastRefusal, reachableSince, isRefused, hasPassed) = (now, nil, true, false)
+  }
+
+  private mutating func noteInterval(_ new: Duration, at now: Instant) {
+    if let doubtfulInterval, new + new < doubtfulInterval {
+      // The host refuses more often: somebody listened in the time before.
+      intervals.removeLast()
+    }
+    doubtfulInterval = nil
     if let reachableSince, now - reachableSince > Self.certainty {
-      (silence, regularity) = (.zero, Self.leastRegularity)
+      regularity = Self.leastRegularity
     } else if reachableSince != nil, wasRegular {
       // A report was late or lost, or the program came and went.
       regularity = min(regularity * 2, Self.mostRegularity)
-    } else if let lastRefusal {
-      silence = max(silence, now - lastRefusal)
+    } else if hasPassed {
+      if intervals.count == Self.memory { intervals.removeFirst() }
+      intervals.append(min(new, Self.longestInterval))
+      if reachableSince != nil { doubtfulInterval = new }
     }
-    (lastRefusal, reachableSince, isRefused) = (now, nil, true)
+  }
+
+  /// The silence that means that a program listens. One refusal that is lost on its way does not.
+  private var neededSilence: Duration {
+    max(Self.leastSilence, Duration(nanoseconds: interval.nanoseconds * 5 / 2))
   }
 
   /// Returns `true` if nothing was refused of late.
@@ -62,9 +94,10 @@ package struct PortReachability {
       refusedFrames += 1
       return false
     }
+    hasPassed = true
     wasRegular = refusedFrames >= regularity
     refusedFrames = 0
-    guard wasRegular || now - lastRefusal > max(Self.leastSilence, silence + silence) else { return false }
+    guard wasRegular || now - lastRefusal > neededSilence else { return false }
     (reachableSince, isRefused) = (now, false)
     return true
   }

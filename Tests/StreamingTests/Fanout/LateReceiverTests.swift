@@ -66,6 +66,69 @@ import Testing
     #expect((here ?? 0) < 600 + 90)
   }
 
+  /// A host on a network that refuses packets at most once in `interval`. It saves up to `burst` refusals while it has
+  /// nothing to refuse (Linux: XRLIM_BURST_FACTOR).
+  private struct FarHost {
+    let interval: Double
+    let burst: Double
+    private var allowed = 1.0
+    private var last = 0.0
+    /// `true` if a refusal is on its way.
+    var hasRefused = false
+
+    init(interval: Double, burst: Double) {
+      self.interval = interval
+      self.burst = burst
+    }
+
+    /// Takes a packet at `seconds` that nobody listens for.
+    mutating func refuse(at seconds: Double) {
+      allowed = min(burst, allowed + (seconds - last) / interval)
+      last = seconds
+      hasRefused = allowed >= 1
+      if hasRefused { allowed -= 1 }
+    }
+  }
+  private var frame = 0
+
+  /// Sends 30 frames a second for `seconds`. Returns the seconds from the first one until a listener was shown, each
+  /// time.
+  private mutating func send(to host: inout FarHost, for seconds: Int, isListening: Bool) -> [Double] {
+    var told: [Double] = []
+    for number in 0..<seconds * 30 {
+      frame += 1
+      let now = Double(frame) / 30
+      if host.hasRefused { port.noteRefusal(at: Instant(seconds: now)) }
+      host.hasRefused = false
+      if port.noteSent(at: Instant(seconds: now)) { told.append(Double(number) / 30) }
+      if !isListening { host.refuse(at: now) }
+    }
+    return told
+  }
+
+  @Test(arguments: [[6, 6, 15, 40], [9, 9, 9, 9]], [1.0, 6.0])
+  mutating func `over a network no receiver waits longer because of the one before`(seconds: [Int], burst: Double) {
+    var host = FarHost(interval: 1, burst: burst)
+    let before = send(to: &host, for: 4, isListening: false)
+    #expect(before.count <= 1, "not yet known how seldom the host answers: \(before)")
+    for listening in seconds {
+      let told = send(to: &host, for: listening, isListening: true)
+      #expect(told.count == 1 && told[0] < 3, "\(listening) s: \(told)")
+      let wrong = send(to: &host, for: 4, isListening: false)
+      #expect(wrong.isEmpty, "after \(listening) s: \(wrong)")
+    }
+  }
+
+  @Test mutating func `a host that refuses every five seconds seems to listen once at most`() {
+    var host = FarHost(interval: 5, burst: 1)
+    for round in 0..<2 {
+      let wrong = send(to: &host, for: 300, isListening: false)
+      #expect(wrong.count <= 1 - round, "\(wrong)")
+      let told = send(to: &host, for: 20, isListening: true)
+      #expect(told.count == 1 && told[0] < 8, "\(told)")
+    }
+  }
+
   /// A viewer at a port whose refusals `transport` tells.
   private func refusedViewer(_ transport: ScriptedTransport) -> Viewer {
     let figures = ViewerFigures(id: ViewerID(number: 1), name: "viewer 1")
@@ -98,6 +161,22 @@ import Testing
       #expect(!isRequestedAgain)
       for _ in 0..<15 { _ = try next() }
     }
+  }
+
+  @Test func `a program that comes and goes all the time has a key frame requested about every two seconds`() throws {
+    let (transport, maker) = (ScriptedTransport(), try FrameMaker())
+    let viewer = refusedViewer(transport)
+    var requests: [Int] = []
+    // Six frames each, for 20 s. The request is answered with the next frame.
+    for number in 0..<600 {
+      let now = Instant(seconds: 100) + .milliseconds(Int64(number) * 33)
+      transport.isRefusing = number % 12 < 6
+      _ = viewer.offer(try maker.frame(isKeyFrame: number == 0 || requests.last == number - 1), at: now)
+      viewer.flush(at: now)
+      if viewer.wantsKeyFrame(at: now) { requests.append(number) }
+    }
+    #expect((6...12).contains(requests.count), "\(requests)")
+    #expect(requests.allSatisfy { $0 % 12 >= 6 }, "nobody is there: \(requests)")
   }
 
   @Test func `a receiver whose first whole frame is a key frame has none requested`() throws {
