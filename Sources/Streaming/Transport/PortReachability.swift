@@ -81,9 +81,9 @@ package struct PortReachability {
     max(Self.leastSilence, Duration(nanoseconds: interval.nanoseconds * 5 / 2))
   }
 
-  /// Returns `true` if nothing was refused of late.
+  /// Returns `true` if nothing was refused for longer than usual, so that somebody probably listens.
   func isSilent(at now: Instant) -> Bool {
-    lastRefusal.map { now - $0 > Self.leastSilence } ?? true
+    lastRefusal.map { now - $0 > max(Self.leastSilence, interval) } ?? true
   }
 
   /// Notes that a frame has left, refused or not. Returns `true` if that shows that a program listens again.

@@ -179,6 +179,21 @@ import Testing
     #expect(requests.allSatisfy { $0 % 12 >= 6 }, "nobody is there: \(requests)")
   }
 
+  @Test func `a key frame between two refusals of a network is none for the receiver that comes after it`() throws {
+    let (transport, maker) = (ScriptedTransport(), try FrameMaker())
+    let viewer = refusedViewer(transport)
+    var requests: [Int] = []
+    for number in 0..<450 {
+      let now = Instant(seconds: 100 + Double(number) / 30)
+      // One refusal a second, the last one at 300. A program listens some frames after the key frame at 310.
+      transport.isRefusing = number <= 300 && number.isMultiple(of: 30)
+      _ = viewer.offer(try maker.frame(isKeyFrame: number == 0 || number == 310), at: now)
+      viewer.flush(at: now)
+      if viewer.wantsKeyFrame(at: now) { requests.append(number) }
+    }
+    #expect(requests.filter { $0 > 30 }.count == 1 && (375...390).contains(requests.last ?? 0), "\(requests)")
+  }
+
   @Test func `a receiver whose first whole frame is a key frame has none requested`() throws {
     let (transport, maker) = (ScriptedTransport(), try FrameMaker())
     let viewer = refusedViewer(transport)
