@@ -53,7 +53,9 @@ import Testing
     try Data("old".utf8).write(to: URL(fileURLWithPath: file))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real.json")
-    try FileManager.default.createSymbolicLink(atPath: dangling, withDestinationPath: "later.sdp")
+    try FileManager.default.createSymbolicLink(atPath: dangling, withDestinationPath: "here/later.sdp")
+    // A directory on the way is a link, too.
+    try FileManager.default.createSymbolicLink(atPath: directory.path("here"), withDestinationPath: "./")
     let result = try stream(["--stats-json", link, "--sdp", dangling], in: directory)
     #expect(result.status == 0, "\(result.error)")
     #expect(try type(of: link) == .typeSymbolicLink)
@@ -102,6 +104,34 @@ import Testing
     #expect(try figures(Data(contentsOf: URL(fileURLWithPath: own)))["frames"] != nil)
     try #require(chmod(shared, 0o755) == 0)
     #expect(try stream(["--stats-json", "\(shared)/link0"], in: directory).status == 0)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "needs root, which writes where another user has put a link"))
+  func `a link of another user to a directory is refused in a directory for all`() throws {
+    let directory = try TemporaryDirectory()
+    try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: directory.url.path)
+    let (shared, home) = (directory.path("shared"), directory.path("home"))
+    for path in [shared, home] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+    try #require(chmod(shared, 0o1777) == 0)
+    let made = try Subprocess.run(
+      ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "ln", "-s", home, "\(shared)/evil"],
+      in: directory)
+    try #require(made.status == 0, "\(made.error)")
+    for (name, target) in [("to-evil", "shared/evil"), ("to-file", "to-evil/s.json")] {
+      try FileManager.default.createSymbolicLink(atPath: directory.path(name), withDestinationPath: target)
+    }
+    let paths = ["\(shared)/evil/s.json", "\(shared)/evil/../home/s.json"]
+    for path in paths + ["to-evil/s.json", "to-evil/../shared//evil/s.json", "to-file"].map(directory.path) {
+      let result = try stream(["--stats-json", path], in: directory)
+      #expect(result.status == 77, "\(path): \(result.error)")
+      let failures = result.log.failures
+      #expect(
+        failures.count == 1 && failures.allSatisfy { $0.contains("shared/evil is a link of another user (uid 65534)") },
+        "\(failures)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: home).isEmpty)
   }
 
   @Test func `a pipe is written to and stays a pipe`() throws {

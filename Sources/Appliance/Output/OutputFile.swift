@@ -148,26 +148,49 @@ package struct OutputFile {
       description: "cannot write \(path): \(reason)")
   }
 
-  /// Returns the target of the links at the end of `path`, whether a file is there or not.
+  /// Returns the path of the file that a person named, with its links followed one by one as the kernel follows them,
+  /// whether a file is there or not.
   ///
   /// - Throws: ``ApplianceFailure`` for a link that another user has created in a directory that everybody may write,
-  ///   such as /tmp: the link could lead to any file of this user. The kernel refuses such a link by the same rule if
-  ///   `fs.protected_symlinks` is set (proc(5)).
+  ///   such as /tmp: the link could lead to any file of this user. The rule is that of `fs.protected_symlinks`
+  ///   (proc(5)), but for the links to directories on the way too.
   private static func followingLinks(_ given: String) throws -> String {
-    var path = given
+    // The last name is the next one.
+    var names = Array(Self.names(in: given).reversed())
+    var place = isAbsolute(given) ? "/" : ""
     // The kernel follows as many.
-    for _ in 0..<40 {
+    var linksLeft = 40
+    while let name = names.popLast() {
+      // A slash at the end stays: the kernel takes no file for a directory.
+      if name.isEmpty, !names.isEmpty { continue }
+      let path = "\(place)\(name)"
       var target = [CChar](repeating: 0, count: Int(PATH_MAX))
       guard readlink(path, &target, target.count) > 0 else {
-        guard errno == EINVAL || errno == ENOENT else { throw failure(given, errno, isWriting: false) }
-        return path
+        guard errno == EINVAL || errno == ENOENT && names.isEmpty else { throw failure(given, errno, isWriting: false) }
+        place = names.isEmpty ? path : "\(path)/"
+        continue
       }
-      let directory = split(path).directory
-      try refuseLinkOfOthers(path, in: directory, given)
+      guard linksLeft > 0 else { throw failure(given, ELOOP, isWriting: false) }
+      linksLeft -= 1
+      try refuseLinkOfOthers(path, in: place.isEmpty ? "." : place, given)
+      if place.utf8.starts(with: "/proc/".utf8), !names.isEmpty {
+        // Such a directory may be elsewhere than its text says, as /proc/PID/root is.
+        place = "\(path)/"
+        continue
+      }
       let text = String(cBuffer: target)
-      path = text.hasPrefix("/") ? text : "\(directory)/\(text)"
+      if isAbsolute(text) { place = "/" }
+      names += Self.names(in: text).reversed()
     }
-    throw failure(given, ELOOP, isWriting: false)
+    return place
+  }
+
+  private static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
+
+  /// Returns what stands between the slashes.
+  private static func names(in path: String) -> [String] {
+    path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   private static func refuseLinkOfOthers(_ path: String, in directory: String, _ given: String) throws {
