@@ -134,6 +134,36 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: home).isEmpty)
   }
 
+  @Test(.enabled(if: geteuid() == 0, "needs root, which writes where another user has put a file"))
+  func `a file of another user is refused in a directory for all, and lends its permissions nowhere`() throws {
+    let directory = try TemporaryDirectory()
+    try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: directory.url.path)
+    let shared = directory.path("shared")
+    try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+    try #require(chmod(shared, 0o1777) == 0)
+    let script = "umask 0; echo theirs > \"$0/file\"; mkfifo \"$0/pipe\""
+    let made = try Subprocess.run(
+      ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script, shared], in: directory)
+    try #require(made.status == 0, "\(made.error)")
+    for kind in ["file", "pipe"] {
+      let path = "\(shared)/\(kind)"
+      let result = try stream(["--stats-json", path], in: directory)
+      #expect(result.status == 77, "\(path): \(result.error)")
+      let reason =
+        "\(path) is a \(kind) of another user (uid 65534) in a directory for all; "
+        + "choose a file in a directory of your own"
+      #expect(result.log.failures == ["cannot write \(path): \(reason)"])
+    }
+    let path = "\(shared)/file"
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "theirs\n")
+    // Where nobody else may write, it is replaced by one that only this user may write.
+    try #require(chmod(shared, 0o755) == 0)
+    let result = try stream(["--stats-json", path], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    let safe = try Subprocess.run(["find", path, "-uid", "0", "!", "-perm", "/022"], in: directory)
+    #expect(safe.outputText == path + "\n")
+  }
+
   @Test func `a pipe is written to and stays a pipe`() throws {
     let directory = try TemporaryDirectory()
     let pipe = directory.path("pipe")

@@ -2,14 +2,16 @@ import Glibc
 import Platform
 
 /// A file that is replaced as a whole: readers see the old content or the new one, never a part. A link is followed to
-/// the file that is replaced, except a link of another user in a directory that everybody may write. A terminal, a pipe
-/// or a device such as `/dev/null` is written in place, and never replaced or removed.
+/// the file that is replaced. In a directory that everybody may write, links, files and pipes of another user are
+/// refused. A terminal, a pipe or a device such as `/dev/null` is written in place, and never replaced or removed.
 package struct OutputFile {
   /// The path as the person wrote it.
   package let path: String
 
   private let target: Target
-  /// The permissions of the file that existed before.
+  /// `true` if the file existed when it was checked.
+  let existed: Bool
+  /// The permissions of the file that existed before, if it was this user's own.
   private let mode: mode_t?
   /// `true` if the file holds a secret: only its owner may read it, whatever the permissions before.
   private let isSecret: Bool
@@ -33,10 +35,17 @@ package struct OutputFile {
     let exists = stat(path, &status) == 0
     // After any other error the path may still lead to a file, or to another user's link to one.
     guard exists || errno == ENOENT else { throw Self.failure(path, errno, isWriting: false) }
-    switch exists ? status.st_mode & S_IFMT : S_IFREG {
+    existed = exists
+    let type = exists ? status.st_mode & S_IFMT : S_IFREG
+    if exists, type == S_IFREG || type == S_IFIFO {
+      // A pipe's owner would read what is written, and nobody but root could replace the file.
+      try Self.refuse(type == S_IFIFO ? "pipe" : "file", ofOthers: status, end, in: Self.split(end).directory, path)
+    }
+    switch type {
     case S_IFREG:
       target = .replaced(path: end)
-      mode = exists ? status.st_mode & 0o777 : nil
+      // Another user's permissions could let that user change the new file.
+      mode = exists && status.st_uid == geteuid() ? status.st_mode & 0o777 : nil
       let temporary = Self.temporary(beside: end)
       _ = try create(temporary)
       unlink(temporary)
@@ -50,9 +59,6 @@ package struct OutputFile {
       throw Self.failure(path, ENXIO, isWriting: false)
     }
   }
-
-  /// `true` if the file existed when it was checked.
-  var existed: Bool { mode != nil }
 
   /// Returns `true` if both would replace the same file.
   func isSameFile(as other: OutputFile) -> Bool {
@@ -73,7 +79,7 @@ package struct OutputFile {
     let temporary = Self.temporary(beside: real)
     let file = try create(temporary)
     do throws(SystemFailure) {
-      // The new file keeps the permissions of the old one; a secret was created for its owner alone.
+      // The new file keeps the permissions of this user's old one; a secret was created for its owner alone.
       if let mode, !isSecret { fchmod(file.number, mode) }
       try FileDescriptor.write(text.utf8.span.bytes, to: file.number)
       // Some file systems report only now that there was no space.
@@ -172,7 +178,9 @@ package struct OutputFile {
       }
       guard linksLeft > 0 else { throw failure(given, ELOOP, isWriting: false) }
       linksLeft -= 1
-      try refuseLinkOfOthers(path, in: place.isEmpty ? "." : place, given)
+      var link = stat()
+      guard lstat(path, &link) == 0 else { throw failure(given, errno, isWriting: false) }
+      try refuse("link", ofOthers: link, path, in: place.isEmpty ? "." : place, given)
       if place.utf8.starts(with: "/proc/".utf8), !names.isEmpty {
         // Such a directory may be elsewhere than its text says, as /proc/PID/root is.
         place = "\(path)/"
@@ -193,15 +201,19 @@ package struct OutputFile {
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  private static func refuseLinkOfOthers(_ path: String, in directory: String, _ given: String) throws {
-    var (link, place) = (stat(), stat())
-    guard lstat(path, &link) == 0, stat(directory, &place) == 0 else { throw failure(given, errno, isWriting: false) }
+  /// Refuses what another user, and not the directory's owner, has created in a directory that everybody may write. The
+  /// kernel does so by default on most hosts (`fs.protected_symlinks`, `fs.protected_regular`, `fs.protected_fifos`).
+  private static func refuse(
+    _ kind: String, ofOthers entry: stat, _ path: String, in directory: String, _ given: String
+  ) throws {
+    var place = stat()
+    guard stat(directory, &place) == 0 else { throw failure(given, errno, isWriting: false) }
     let isForAll = place.st_mode & S_ISVTX != 0 && place.st_mode & S_IWOTH != 0
-    guard isForAll, link.st_uid != geteuid(), link.st_uid != place.st_uid else { return }
+    guard isForAll, entry.st_uid != geteuid(), entry.st_uid != place.st_uid else { return }
     throw ApplianceFailure(
       kind: .noPermission,
       description:
-        "cannot write \(given): \(path) is a link of another user (uid \(link.st_uid)) in a directory for all; "
+        "cannot write \(given): \(path) is a \(kind) of another user (uid \(entry.st_uid)) in a directory for all; "
         + "choose a file in a directory of your own")
   }
 
