@@ -20,16 +20,16 @@ enum PasswordPrompt {
 
   private static func read(for name: UserName) throws -> String {
     guard isatty(STDIN_FILENO) == 1 else { return try line(from: STDIN_FILENO) }
-    let first = try ask("Password for \(name), 8 characters or more: ")
-    // Checked here, so that an invalid password is not typed twice for nothing.
-    _ = try UsersFile.User(name: name, password: first)
-    guard try ask("The same again: ") == first else {
-      throw ApplianceFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
+    switch try askTwice(for: name) {
+    case .line(let bytes): return try text(bytes)
+    case .signal(let number): nightjar_end_by_signal(number)
+    case .end: throw ApplianceFailure(kind: .usage, description: "no password was given; nothing was changed")
     }
-    return first
   }
 
-  private static func ask(_ prompt: String) throws -> String {
+  /// Asks twice, on a terminal that shows nothing from before the first prompt until after the last answer: who pastes
+  /// both lines at once types the second one between the prompts.
+  private static func askTwice(for name: UserName) throws -> Answer {
     var former = termios()
     try syscall("tcgetattr") { tcgetattr(STDIN_FILENO, &former) }
     // Keys are read one by one, and the keys of signals as keys: however the input ends, the terminal is restored
@@ -38,16 +38,26 @@ enum PasswordPrompt {
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
     let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
     try syscall("tcsetattr") { tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) }
-    // Only now, so that text that is typed at once is not echoed either.
-    writeError(prompt)
-    let answer = read(endedBy: signals.number)
-    _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former)
-    writeError("\n")
-    switch answer {
-    case .line(let bytes): return try text(bytes)
-    case .signal(let number): nightjar_end_by_signal(number)
-    case .end: throw ApplianceFailure(kind: .usage, description: "no password was given; nothing was changed")
+    // What is left after the last answer may be a password too: the shell must not run it.
+    defer { _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former) }
+    let first = ask("Password for \(name), 8 characters or more: ", endedBy: signals.number)
+    guard case .line(let bytes) = first else { return first }
+    // Checked here, so that an invalid password is not typed twice for nothing.
+    _ = try UsersFile.User(name: name, password: text(bytes))
+    let second = ask("The same again: ", endedBy: signals.number)
+    guard case .line(let again) = second else { return second }
+    guard try text(again) == text(bytes) else {
+      throw ApplianceFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
     }
+    return first
+  }
+
+  /// Asks on a terminal that is silent already, so that text that is typed at once is not shown either.
+  private static func ask(_ prompt: String, endedBy signals: CInt) -> Answer {
+    writeError(prompt)
+    let answer = read(endedBy: signals)
+    writeError("\n")
+    return answer
   }
 
   private enum Answer {

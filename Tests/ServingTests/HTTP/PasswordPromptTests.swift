@@ -52,4 +52,41 @@ import Testing
 
         """, "\(result.error)")
   }
+
+  /// All is typed at once when the first prompt is there. What is typed meanwhile and not read goes to no shell.
+  private static let pasting = """
+    import os, pty, subprocess, sys, termios
+    nightjar, users, typed = sys.argv[1:]
+    terminal, its = pty.openpty()
+    program = subprocess.Popen(
+        [nightjar, "user", "add", "anna", "--users", users], stdin=its, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = b""
+    while b"Password for anna" not in said:
+        part = os.read(program.stderr.fileno(), 65536)
+        if not part: break
+        said += part
+    os.write(terminal, typed.encode())
+    try: program.communicate(timeout=20)
+    except subprocess.TimeoutExpired: program.kill()
+    def waiting(end):
+        os.set_blocking(end, False)
+        try: return os.read(end, 65536)
+        except BlockingIOError: return b""
+    echo = bool(termios.tcgetattr(its)[3] & termios.ECHO)
+    print("status", program.wait(), "shown:", waiting(terminal), "left:", waiting(its), "echo afterwards:", echo)
+    """
+
+  @Test(arguments: [
+    ("long enough\nlong enough\n", 0), ("long enough\nlong after\n", 64), ("short\nshort\n", 64),
+    ("long enough\n\u{3}", -2), ("long enough\n\u{4}", 64),
+  ])
+  func `lines that are pasted at once answer both prompts, and the terminal is restored`(
+    typed: String, status: Int
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      ["python3", "-c", Self.pasting, nightjarPath, directory.path("users"), typed], in: directory)
+    #expect(
+      result.outputText == "status \(status) shown: b'' left: b'' echo afterwards: True\n", "\(result.error)")
+  }
 }
