@@ -26,11 +26,15 @@ protocol RoleFile: ParsableArguments {
 }
 
 extension RoleFile {
+  /// The option again, for a command that a person pastes; empty for the default file.
+  var option: String { given.map { " --\(Self.noun)s \(ShellWord.quoted($0))" } ?? "" }
+
   /// The failure for a name that is missing in the file.
   func unknown(_ name: UserName) -> ApplianceFailure {
     let noun = Self.noun
     return ApplianceFailure(
-      kind: .noInput, description: "there is no \(noun) \(name) in \(path). List the names: nightjar \(noun) list")
+      kind: .noInput,
+      description: "there is no \(noun) \(name) in \(path). List the names: nightjar \(noun) list\(option)")
   }
 
   /// Tells root that the service has another file.
@@ -83,7 +87,7 @@ struct RemoveCommand<File: RoleFile>: ParsableCommand {
     signal(SIGPIPE, SIG_IGN)
     try reportingFailures {
       let left = try file.remove(entry.name)
-      let next = left > 0 ? "" : "No \(File.noun)s are left. Add one: nightjar \(File.noun) add NAME\n"
+      let next = left > 0 ? "" : "No \(File.noun)s are left. Add one: nightjar \(File.noun) add NAME\(file.option)\n"
       try writeOutput(
         "removed \(entry.name) from \(file.path). A running stream refuses the \(File.noun) within a few seconds.\n\(next)"
       )

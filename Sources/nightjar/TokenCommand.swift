@@ -39,9 +39,6 @@ struct TokenCommand: ParsableCommand {
     var given: String? { tokens }
     var path: String { tokens ?? StandardPaths.tokensFile }
 
-    /// The option again, for a command that a person pastes.
-    var option: String { tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? "" }
-
     func set(_ role: Role, of name: UserName) throws {
       try TokensFile.edit(path, mayCreate: false) { tokens in
         guard tokens.setRole(role, of: name) else { throw unknown(name) }
@@ -98,7 +95,8 @@ struct TokenCommand: ParsableCommand {
             : "added \(name) to \(file.path), role \(role.rawValue)\n")
         file.tellOfService(name)
         writeError(
-          "A stream that runs already takes the token within a second. Next: nightjar stream --rtsp --https\n")
+          "A stream that runs already takes the token within a second. "
+            + "Next: nightjar stream --rtsp --https\(file.option)\n")
         try writeOutput(token + "\n")
       }
     }

@@ -104,14 +104,13 @@ struct UserCommand: ParsableCommand {
           entry.role = role.role ?? users[name]?.role ?? .unnamed
           return try users.set(entry)
         }
-        let option = file.path == StandardPaths.usersFile ? "" : " --users \(ShellWord.quoted(file.path))"
         file.tellOfService(name)
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
           Everybody must log in now, on this host too: rtsp://\(name):PASSWORD@localhost:8554/camera
           A stream that runs already takes this over within a second.
-          Next: nightjar stream --rtsp\(option)
+          Next: nightjar stream --rtsp\(file.option)
 
           """)
       }

@@ -12,6 +12,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let made = try Self.token("add", "doorbell", in: directory)
     #expect(made.status == 0)
+    let next = "Next: nightjar stream --rtsp --https --tokens \(directory.path("t/tokens"))\n"
+    #expect(made.error.hasSuffix(next), "\(made.error)")
     let token = made.outputText.trimmingCharacters(in: .newlines)
     #expect(token.utf8.count == 43 && made.outputText == token + "\n")
     let path = directory.path("t/tokens")
@@ -47,8 +49,15 @@ import Testing
     #expect(try Self.token("role", "attic", "read", in: directory).status == 66)
     #expect(try Self.token("role", "wall", "king", in: directory).status == 64)
     #expect(try Self.token("remove", "doorbell", in: directory).status == 0)
-    #expect(try Self.token("remove", "doorbell", in: directory).status == 66)
+    let unknown = try Self.token("remove", "doorbell", in: directory)
+    #expect(unknown.status == 66)
+    #expect(
+      unknown.log.failures == [
+        "there is no token doorbell in \(path). List the names: nightjar token list --tokens \(path)"
+      ])
     #expect(try Self.token("list", in: directory).outputText == "wall\tread\n")
+    let last = try Self.token("remove", "wall", in: directory)
+    #expect(last.outputText.hasSuffix("No tokens are left. Add one: nightjar token add NAME --tokens \(path)\n"))
   }
 
   @Test func `names, files and rights that cannot be are one line each`() throws {
