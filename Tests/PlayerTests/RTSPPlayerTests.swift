@@ -68,6 +68,7 @@ import Testing
     let refused = try program.ffmpeg(program.url()).wait(limit: 60)
     #expect(refused.status != 0)
     #expect(refused.error.contains("503"), "\(refused.error)")
+    #expect(eventually { program.process.errorSoFar.contains("all 2 sessions are in use; try again later") })
     players[0].send(SIGTERM)
     _ = try players[0].wait(limit: 60)
     try expectDecoded(try program.ffmpeg(program.url()))

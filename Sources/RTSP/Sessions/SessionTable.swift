@@ -133,7 +133,11 @@ public struct SessionTable: Sendable {
     } catch {
       var response = Response(error.status, to: request)
       for field in error.headers { response.headers.append(field.name, field.value) }
-      if case .path = error { response.setText(presentationURLs(of: request, on: connection)) }
+      switch error {
+      case .path: response.setText(presentationURLs(of: request, on: connection))
+      case .sessions, .sessionsPerAddress: response.setText("\(error)\r\n")
+      default: break
+      }
       if error.isOfSession, let session = request.headers["Session"].flatMap(SessionIdentifier.init(header:)) {
         response.headers["Session"] = "\(session)"
       }

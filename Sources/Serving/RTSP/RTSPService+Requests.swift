@@ -71,8 +71,7 @@ extension RTSPService {
 
   private func carryOut(_ request: Request, on connection: RTSPConnection, at now: Instant) {
     var answer = table.answer(request, on: connection.table, at: now)
-    if answer.refusal != nil { noteRefusal() }
-    if case .path = answer.refusal { events.missed(by: connection.client, cameras: presentations.keys.sorted()) }
+    if let refusal = answer.refusal { note(refusal, of: connection) }
     defer { countSessions() }
     switch answer.effect {
     case .none: break
@@ -95,6 +94,17 @@ extension RTSPService {
     case .teardown(let session): end(session)
     }
     connection.answered(answer.response)
+  }
+
+  /// Counts a refusal, and reports one that a user can mend.
+  private func note(_ refusal: Refusal, of connection: RTSPConnection) {
+    noteRefusal()
+    switch refusal {
+    case .path: events.missed(by: connection.client, cameras: presentations.keys.sorted())
+    case .sessions, .sessionsPerAddress:
+      events.refused(connection.client, reason: "\(refusal), or allow more with --rtsp-sessions")
+    default: break
+    }
   }
 
   /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why, and when to ask again.

@@ -339,7 +339,9 @@ import Testing
     #expect(try server.answer(setup).refusal == .sessionsPerAddress(limit: 2))
     _ = try server.setUp(from: "2001:db8::1")
     #expect(try server.answer(setup, from: "192.0.2.10").refusal == .sessions(limit: 3))
-    #expect(try server.status(setup, from: "192.0.2.10") == 503)
+    let refused = try server.answer(setup, from: "192.0.2.10").response
+    #expect(refused.status == .serviceUnavailable)
+    #expect(String(decoding: refused.body, as: UTF8.self) == "all 3 sessions are in use; try again later\r\n")
     // A session that is there may be set up again.
     #expect(try server.setUp(session: first) == first)
     server.table.end(first)

@@ -174,10 +174,22 @@
       let first = try setup(client)
       #expect(first.status == 200)
       #expect(try setup(client).status == 200)
-      #expect(try setup(client).status >= 400)
+      let share = try setup(client)
+      #expect(share.status == 503, "\(share)")
+      #expect(share.body == "all 2 sessions of this address are in use; close one\r\n", "\(share)")
       let other = try camera.client(from: "127.0.0.2")
       #expect(try setup(other).status == 200)
-      #expect(try setup(other).status >= 400)
+      let full = try setup(other)
+      #expect(full.status == 503 && full.body == "all 3 sessions are in use; try again later\r\n", "\(full)")
+      // The log has them too, for the user who can allow more.
+      let lines = Set(camera.server.events.take().map(\.description))
+      let mend = ", or allow more with --rtsp-sessions"
+      for line in [
+        "a request of 127.0.0.1 refused: all 2 sessions of this address are in use; close one\(mend)",
+        "a request of 127.0.0.2 refused: all 3 sessions are in use; try again later\(mend)",
+      ] {
+        #expect(lines.contains(line), "\(lines)")
+      }
       #expect(try client.request("TEARDOWN", nil, ["Session: \(first.session ?? "")"]).status == 200)
       #expect(try setup(other).status == 200)
       #expect(try camera.server.statistics().sessions == 3)
