@@ -1,4 +1,5 @@
 import COpenSSL
+import Platform
 
 /// A private key with its public key.
 package final class PrivateKey: @unchecked Sendable {
@@ -11,7 +12,7 @@ package final class PrivateKey: @unchecked Sendable {
     case missing
     /// The key is encrypted.
     case encrypted
-    /// The key is malformed, or of a kind that no server certificate has.
+    /// The key is malformed, or of a kind or on a curve that clients do not take.
     case unusable(OpenSSLError)
   }
 
@@ -46,7 +47,25 @@ package final class PrivateKey: @unchecked Sendable {
       EVP_PKEY_free(key)
       throw .unusable(OpenSSLError("reading the key", reason: "no kind of key that signs for a server"))
     }
+    if EVP_PKEY_get_base_id(key) == EVP_PKEY_EC {
+      let curve = Self.curve(of: key)
+      guard let curve, Self.curves.contains(curve) else {
+        EVP_PKEY_free(key)
+        let name = curve ?? "which has no name"
+        throw .unusable(OpenSSLError("reading the key", reason: "clients do not take its curve, \(name)"))
+      }
+    }
     pointer = key
+  }
+
+  /// OpenSSL's names of the curves for which clients take a signature (RFC 8446 section 4.2.3): P-256, P-384 and P-521.
+  private static let curves = ["prime256v1", "secp384r1", "secp521r1"]
+
+  /// Returns OpenSSL's name of an EC key's curve; `nil` for a curve that is given by its parameters.
+  private static func curve(of key: OpaquePointer) -> String? {
+    var name = [CChar](repeating: 0, count: 64)
+    guard EVP_PKEY_get_group_name(key, &name, name.count, nil) == 1 else { return nil }
+    return String(cBuffer: name)
   }
 
   deinit { EVP_PKEY_free(pointer) }

@@ -127,7 +127,10 @@ import Testing
     guard case .replaced = again.origin else { throw CocoaError(.fileReadCorruptFile) }
   }
 
-  @Test(arguments: [["EC", "-pkeyopt", "ec_paramgen_curve:P-256"], ["RSA", "-pkeyopt", "rsa_keygen_bits:2048"]])
+  @Test(arguments: [
+    ["EC", "-pkeyopt", "ec_paramgen_curve:P-256"], ["EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
+    ["EC", "-pkeyopt", "ec_paramgen_curve:P-521"], ["RSA", "-pkeyopt", "rsa_keygen_bits:2048"], ["ED25519"],
+  ])
   func `what OpenSSL makes is loaded, and a key of another is refused`(algorithm: [String]) throws {
     let directory = try TemporaryDirectory()
     let (key, certificate) = (directory.path("key"), directory.path("certificate"))
@@ -145,5 +148,18 @@ import Testing
     #expect(throws: TLSIdentityError.file(.exposed(path: key, mode: 0o644))) {
       try TLSIdentity(certificateFile: certificate, keyFile: key)
     }
+  }
+
+  @Test(arguments: ["secp256k1", "brainpoolP256r1"])
+  func `a key on a curve with which no client could connect is refused`(curve: String) throws {
+    let directory = try TemporaryDirectory()
+    let (key, certificate) = (directory.path("key"), directory.path("certificate"))
+    _ = try openssl(
+      ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:\(curve)", "-out", key], in: directory)
+    _ = try openssl(
+      ["req", "-x509", "-key", key, "-subj", "/CN=box", "-days", "1", "-out", certificate], in: directory)
+    let error = #expect(throws: TLSIdentityError.self) { try TLSIdentity(certificateFile: certificate, keyFile: key) }
+    let text = error?.description ?? ""
+    #expect(text.contains("its curve, \(curve)") && text.contains("P-256, P-384, P-521, RSA or Ed25519"), "\(text)")
   }
 }
