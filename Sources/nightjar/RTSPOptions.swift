@@ -71,8 +71,11 @@ struct RTSPOptions: ParsableArguments {
   @Option(
     name: .customLong("rtsp-sessions"),
     help: ArgumentHelp(
-      "The most viewers of --rtsp and --rtsps at once, for all cameras; one address may have an eighth of them.",
-      discussion: "The default depends on memory and descriptors, 1024 at most: 512 with 2 GB.", valueName: "n"))
+      "The most viewers of --rtsp and --rtsps at once, for all cameras.",
+      discussion: """
+        One address may have an eighth of them, or 16 if an eighth is less. The default depends on memory and \
+        descriptors, 1024 at most: 512 with 2 GB.
+        """, valueName: "n"))
   var sessions: String?
 
   @Flag(name: .customLong("always-encode"), help: "Encode also while nobody watches.")
