@@ -141,7 +141,7 @@ extension DropCause {
     case .poolExhausted: "all frames of the pool are in use"
     case .encoderLate: "the encoder is too slow for this size and rate"
     case .encoderError: "the encoder failed"
-    case .network: "the network takes them for no destination"
+    case .network: "no destination could take them"
     case .captureLate: "a newer picture was waiting: conversion is too slow for this size and rate"
     case .undecodable: "a picture of the camera's own H.264 is missing before them, or they are damaged"
     }
