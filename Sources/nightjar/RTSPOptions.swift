@@ -8,8 +8,9 @@ struct RTSPOptions: ParsableArguments {
       "Serve rtsp://HOST:8554/NAME; NAME is the value of --name. Viewers may join and leave.",
       discussion: """
         Without users (nightjar user add NAME) it listens on this host only, with users on every address. \
-        ADDRESS:PORT, :PORT or ADDRESS selects another address. Sockets that systemd has opened under the name rtsp or \
-        rtsps replace it; without users they too serve this host only.
+        ADDRESS:PORT, :PORT or ADDRESS selects another address: 0.0.0.0 is every IPv4 address, [::] every IPv6 address. \
+        Sockets that systemd has opened under the name rtsp or rtsps replace it; without users they too serve this host \
+        only.
         """, valueName: "address:port"))
   var rtsp: String?
 
