@@ -48,6 +48,10 @@ public struct ServerSession: Hashable, Sendable {
   public internal(set) var transports: [Int: SelectedTransport]
   /// The time at which the session ends unless it is kept alive.
   public internal(set) var deadline: Instant
+  /// The open connections that have named the session, with that of the first SETUP.
+  public internal(set) var openConnections: Set<UInt64>
+  /// `true` if the client's ports refuse packets, and no request has come since.
+  public internal(set) var isRefusing = false
 
   /// `true` if a stream of the session goes over ``connection``, so that the session ends with the connection.
   public var isInterleaved: Bool { transports.values.contains { !$0.usedChannels.isEmpty } }

@@ -50,7 +50,9 @@ extension SessionTable {
       session.client == connection.client, session.deadline > time
     else { throw .session(names.joined(separator: ", ")) }
     keepAlive(identifier, at: time)
-    return session
+    sessions[identifier]?.openConnections.insert(connection.identifier)
+    sessions[identifier]?.isRefusing = false
+    return sessions[identifier]
   }
 
   private static func refusing<Value, Failure>(
@@ -146,13 +148,14 @@ extension SessionTable {
       throw .session("\(former.identifier)")
     }
     var session: ServerSession
+    var ended: SessionIdentifier?
     if let former {
       session = former
     } else {
-      try makeRoom(for: connection)
+      ended = try makeRoom(for: connection, at: time)
       session = ServerSession(
         identifier: SessionIdentifier(), path: url.path, client: connection.client, connection: connection.identifier,
-        state: .initial, transports: [:], deadline: time)
+        state: .initial, transports: [:], deadline: time, openConnections: [connection.identifier])
     }
     session.state = next
     session.transports[track] = transport
@@ -160,20 +163,35 @@ extension SessionTable {
     sessions[session.identifier] = session
     return Answer(
       response: Response(.ok, to: request, headers: [sessionHeader(session)]),
-      effect: .setup(session.identifier, track: track, transport))
+      effect: .setup(session.identifier, track: track, transport), ended: ended)
   }
 
-  /// Checks the limits on sessions.
+  /// Makes room for a session by ending another if there is none: one that has no connection any more, and either has
+  /// shown no sign of life for a while, or refuses packets; the longest silent first.
   ///
+  /// - Returns: The ended session.
   /// - Throws: ``Refusal`` for a session beyond the limits.
-  private func makeRoom(for connection: Connection) throws(Refusal) {
-    guard sessions.count < configuration.maximumSessions else {
-      throw .sessions(limit: configuration.maximumSessions)
+  private mutating func makeRoom(for connection: Connection, at time: Instant) throws(Refusal) -> SessionIdentifier? {
+    let isFull = sessions.count >= configuration.maximumSessions
+    let own = sessions.values.filter { $0.client == connection.client }
+    let isShareFull = own.count >= configuration.maximumSessionsPerAddress
+    guard isFull || isShareFull else { return nil }
+    // A client that fills its address's share costs no other address a session.
+    guard let silent = longestSilent(of: isShareFull ? own : Array(sessions.values), at: time) else {
+      throw isFull
+        ? Refusal.sessions(limit: configuration.maximumSessions)
+        : Refusal.sessionsPerAddress(limit: configuration.maximumSessionsPerAddress)
     }
-    let count = sessions.values.count { $0.client == connection.client }
-    guard count < configuration.maximumSessionsPerAddress else {
-      throw .sessionsPerAddress(limit: configuration.maximumSessionsPerAddress)
-    }
+    end(silent)
+    return silent
+  }
+
+  private func longestSilent(of sessions: [ServerSession], at time: Instant) -> SessionIdentifier? {
+    // The deadline tells the last sign of life.
+    let latest = deadline(from: time)
+    let silence = Duration(nanoseconds: Int64(configuration.silenceSeconds) * 1_000_000_000)
+    return sessions.filter { $0.openConnections.isEmpty && ($0.isRefusing || latest - $0.deadline >= silence) }
+      .min { $0.deadline < $1.deadline }?.identifier
   }
 
   /// Returns the channels of a connection that other streams than this one use.

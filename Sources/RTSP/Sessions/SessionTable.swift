@@ -21,6 +21,9 @@ public struct SessionTable: Sendable {
     public var renditions: Set<String> = []
     /// The time in seconds after which a session without keep-alive ends; `timeout=` in `Session`.
     public var timeoutSeconds: Int
+    /// The time in seconds without a sign of life after which a session that has no connection any more makes room
+    /// for a new one, if room is short.
+    public var silenceSeconds: Int
     /// The maximum number of sessions at a time.
     public var maximumSessions: Int
     /// The maximum number of sessions at a time from one address.
@@ -29,11 +32,13 @@ public struct SessionTable: Sendable {
     /// Creates a configuration; see the properties.
     public init(
       presentations: [String: Int], transports: TransportCapabilities = TransportCapabilities(),
-      timeoutSeconds: Int = 60, maximumSessions: Int = 128, maximumSessionsPerAddress: Int = 16
+      timeoutSeconds: Int = 60, silenceSeconds: Int = 15, maximumSessions: Int = 128,
+      maximumSessionsPerAddress: Int = 16
     ) {
       self.presentations = presentations
       self.transports = transports
       self.timeoutSeconds = timeoutSeconds
+      self.silenceSeconds = silenceSeconds
       self.maximumSessions = maximumSessions
       self.maximumSessionsPerAddress = maximumSessionsPerAddress
     }
@@ -90,6 +95,8 @@ public struct SessionTable: Sendable {
     public var effect: Effect
     /// The reason for a refusal, for the log; `nil` if the request was not refused.
     public var refusal: Refusal?
+    /// The session that has ended to make room for the one that was set up; release its streams first.
+    public var ended: SessionIdentifier?
   }
 
   /// The served presentations. A change applies to later requests. Sessions of a removed path continue until they
@@ -161,6 +168,11 @@ public struct SessionTable: Sendable {
     sessions[identifier]?.deadline = deadline
   }
 
+  /// Notes that the client's ports refuse packets, so that nobody listens there, or that they take packets again.
+  public mutating func note(_ identifier: SessionIdentifier, isRefusing: Bool) {
+    sessions[identifier]?.isRefusing = isRefusing
+  }
+
   /// Ends a session for the server's own reasons. Returns `false` if it has ended before.
   @discardableResult
   public mutating func end(_ identifier: SessionIdentifier) -> Bool {
@@ -194,7 +206,10 @@ public struct SessionTable: Sendable {
   ///
   /// - Returns: The ended sessions, whose streams the server must release.
   public mutating func connectionClosed(_ connection: UInt64) -> [SessionIdentifier] {
-    end { $0.connection == connection && $0.isInterleaved }
+    let ended = end { $0.connection == connection && $0.isInterleaved }
+    let left = sessions.values.filter { $0.openConnections.contains(connection) }.map(\.identifier)
+    for identifier in left { sessions[identifier]?.openConnections.remove(connection) }
+    return ended
   }
 
   private mutating func end(where isOver: (ServerSession) -> Bool) -> [SessionIdentifier] {

@@ -54,6 +54,10 @@ package struct RTSPServerConfiguration: Sendable {
   package var stallTime = Duration(seconds: 30)
   /// The lifetime of a session without a sign of life, in whole seconds.
   package var sessionSeconds = 60
+  /// The time without a sign of life, in whole seconds, after which a session that has no connection any more makes
+  /// room for a new one, if room is short. Receiver reports come every five seconds (RFC 3550 section 6.2), and two may
+  /// be lost.
+  package var silenceSeconds = 15
 
   /// Creates a configuration for these listeners.
   package init(listeners: [Listener]) {

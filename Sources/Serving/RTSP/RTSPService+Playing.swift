@@ -191,10 +191,16 @@ extension RTSPService {
       table.keepAlive(session, at: heard)
     }
     guard isRefusing else {
-      if viewer.goneSince != nil { playing[session]?.goneSince = nil }
+      if viewer.goneSince != nil {
+        playing[session]?.goneSince = nil
+        table.note(session, isRefusing: false)
+      }
       return false
     }
-    if viewer.goneSince == nil { playing[session]?.goneSince = now }
+    if viewer.goneSince == nil {
+      playing[session]?.goneSince = now
+      table.note(session, isRefusing: true)
+    }
     return now - (viewer.goneSince ?? now) >= Self.gonePatience
   }
 

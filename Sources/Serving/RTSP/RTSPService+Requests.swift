@@ -72,6 +72,7 @@ extension RTSPService {
   private func carryOut(_ request: Request, on connection: RTSPConnection, at now: Instant) {
     var answer = table.answer(request, on: connection.table, at: now)
     if let refusal = answer.refusal { note(refusal, of: connection) }
+    if let session = answer.ended { end(session, goodbye: true) }
     defer { countSessions() }
     switch answer.effect {
     case .none: break

@@ -51,8 +51,8 @@ package final class RTSPService {
     isForThisMachineAlone = configuration.servesThisMachineAlone && configuration.users != nil
     table = SessionTable(
       configuration: SessionTable.Configuration(
-        presentations: [:], timeoutSeconds: configuration.sessionSeconds, maximumSessions: configuration.sessions,
-        maximumSessionsPerAddress: configuration.sessionsPerAddress))
+        presentations: [:], timeoutSeconds: configuration.sessionSeconds, silenceSeconds: configuration.silenceSeconds,
+        maximumSessions: configuration.sessions, maximumSessionsPerAddress: configuration.sessionsPerAddress))
     authenticator = configuration.users.map { DigestAuthenticator(users: $0, at: .now()) }
     let service = NIOLoopBound(self, eventLoop: loop)
     loop.scheduleRepeatedTask(initialDelay: Self.tick, delay: Self.tick) { _ in service.value.keepTime() }

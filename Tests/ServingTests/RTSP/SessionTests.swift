@@ -197,6 +197,29 @@
       #expect(try other.request("TEARDOWN", nil, ["Session: \(first.session ?? "")"]).status == 454)
     }
 
+    @Test func `where sessions are full, a silent one without a connection makes room, and a viewer stays`() throws {
+      let camera = try ServedCamera {
+        $0.sessions = 2
+        $0.silenceSeconds = 1
+      }
+      let (silentPorts, ports) = (try DatagramPair(), try DatagramPair())
+      var silent: RTSPClient? = try camera.client()
+      #expect(try silent?.request("SETUP", nil, ["Transport: \(silentPorts.transport)"]).status == 200)
+      var client: RTSPClient? = try camera.client()
+      let control = try #require(try client?.play(ports.transport).setup.serverControlPort)
+      (silent, client) = (nil, nil)
+      let late = try camera.client()
+      // The time-out is a minute.
+      let isServed = try eventually(within: 30) {
+        try ports.send(Self.report, to: control)
+        return try late.request("SETUP", nil, ["Transport: \(PlayTests.interleaved)"]).status == 200
+      }
+      #expect(isServed)
+      #expect(try camera.server.statistics().sessions == 2)
+      _ = ports.drain()
+      #expect(ports.take(5).count >= 5)
+    }
+
     @Test func `connections with sessions are limited, in all and of one address`() throws {
       let camera = try ServedCamera {
         $0.connections = 3
