@@ -26,10 +26,11 @@ import Testing
   private func expectBothPlayed(
     _ program: ServedProgram, protocols: String, options: String, network: [String] = []
   ) throws {
+    // A failure tells which branch got data.
     let command =
       network + [
         "sh", "-c",
-        "exec gst-launch-1.0 rtspsrc location=\(program.url(scheme: "rtsps")) protocols=\(protocols) latency=100 "
+        "exec gst-launch-1.0 -v rtspsrc location=\(program.url(scheme: "rtsps")) protocols=\(protocols) latency=100 "
           + "\(options) name=s s. ! application/x-rtp,media=video ! queue ! rtph264depay ! avdec_h264 ! "
           + "\(countingSink(20)) s. ! application/x-rtp,media=audio ! queue ! rtpopusdepay ! opusdec ! "
           + countingSink(50),
