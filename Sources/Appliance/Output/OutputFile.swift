@@ -11,7 +11,7 @@ package struct OutputFile {
   private let target: Target
   /// `true` if the file existed when it was checked.
   let existed: Bool
-  /// The permissions of the file that existed before, if it was this user's own.
+  /// The permissions of the file that existed before, without others' right to write where it was another user's.
   private let mode: mode_t?
   /// `true` if the file holds a secret: only its owner may read it, whatever the permissions before.
   private let isSecret: Bool
@@ -44,8 +44,9 @@ package struct OutputFile {
     switch type {
     case S_IFREG:
       target = .replaced(path: end)
-      // Another user's permissions could let that user change the new file.
-      mode = exists && status.st_uid == geteuid() ? status.st_mode & 0o777 : nil
+      // Another user's file stays as private as it was, but nobody else may change the new one.
+      let foreign: mode_t = status.st_uid == geteuid() ? 0 : 0o022
+      mode = exists ? status.st_mode & 0o777 & ~foreign : nil
       let temporary = Self.temporary(beside: end)
       _ = try create(temporary)
       unlink(temporary)
@@ -79,7 +80,7 @@ package struct OutputFile {
     let temporary = Self.temporary(beside: real)
     let file = try create(temporary)
     do throws(SystemFailure) {
-      // The new file keeps the permissions of this user's old one; a secret was created for its owner alone.
+      // The new file keeps the permissions of the old one; a secret was created for its owner alone.
       if let mode, !isSecret { fchmod(file.number, mode) }
       try FileDescriptor.write(text.utf8.span.bytes, to: file.number)
       // Some file systems report only now that there was no space.
