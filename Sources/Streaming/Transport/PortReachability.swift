@@ -14,12 +14,10 @@ package struct PortReachability {
   /// `true` if packets were refused, and nothing has shown since then that a program listens.
   package private(set) var isRefused = false
   private var lastRefusal: Instant?
-  /// The last times between two refusals with unrefused frames between them.
-  private var intervals: [Duration] = [] {
-    didSet { interval = intervals.isEmpty ? .zero : intervals.sorted()[max(0, intervals.count - 2)] }
-  }
-  /// The usual time between two refusals while no program listens: the second longest of ``intervals``.
-  private var interval = Duration.zero
+  private var intervals = RefusalIntervals()
+  /// The wrong guesses that still lengthen the silence that is needed, 0…2: where two ports of a host share its
+  /// refusals, those of one come at random.
+  private var wrongGuesses: Int64 = 0
   /// The full length of the last of ``intervals``, if a listener seemed to be there in it.
   private var doubtfulInterval: Duration?
   /// `true` if a frame has left without a refusal since the last refusal.
@@ -43,10 +41,10 @@ package struct PortReachability {
   package static let mostRegularity = 64
   /// The shortest silence that means that a program listens.
   static let leastSilence = Duration.milliseconds(100)
-  /// The number of times between refusals that are remembered.
-  private static let memory = 8
   /// The most that counts of a time between refusals, so that no listener waits for long.
   private static let longestInterval = Duration.seconds(3)
+  /// The number of times between refusals after which a guess that is soon refuted is none of a beginner's.
+  private static let learned = 4
   /// The time of listening that is certain. A refusal after it shows that the listener has gone, and not that the
   /// guess was wrong.
   static let certainty = Duration(seconds: 10)
@@ -64,13 +62,17 @@ package struct PortReachability {
       intervals.removeLast()
     }
     doubtfulInterval = nil
+    if let reachableSince, !wasRegular, intervals.count >= Self.learned {
+      // Hardly any receiver leaves so soon.
+      let isWrong = now - reachableSince < Self.longestInterval
+      wrongGuesses = isWrong ? min(wrongGuesses + 1, 2) : max(wrongGuesses - 1, 0)
+    }
     if let reachableSince, now - reachableSince > Self.certainty {
       regularity = Self.leastRegularity
     } else if reachableSince != nil, wasRegular {
       // A report was late or lost, or the program came and went.
       regularity = min(regularity * 2, Self.mostRegularity)
     } else if hasPassed {
-      if intervals.count == Self.memory { intervals.removeFirst() }
       intervals.append(min(new, Self.longestInterval))
       if reachableSince != nil { doubtfulInterval = new }
     }
@@ -78,12 +80,12 @@ package struct PortReachability {
 
   /// The silence that means that a program listens. One refusal that is lost on its way does not.
   private var neededSilence: Duration {
-    max(Self.leastSilence, Duration(nanoseconds: interval.nanoseconds * 5 / 2))
+    max(Self.leastSilence, Duration(nanoseconds: intervals.usual.nanoseconds * 5 * (2 + wrongGuesses) / 4))
   }
 
   /// Returns `true` if nothing was refused for longer than usual, so that somebody probably listens.
   func isSilent(at now: Instant) -> Bool {
-    lastRefusal.map { now - $0 > max(Self.leastSilence, interval) } ?? true
+    lastRefusal.map { now - $0 > max(Self.leastSilence, intervals.usual) } ?? true
   }
 
   /// Notes that a frame has left, refused or not. Returns `true` if that shows that a program listens again.
@@ -100,5 +102,35 @@ package struct PortReachability {
     guard wasRegular || now - lastRefusal > neededSilence else { return false }
     (reachableSince, isRefused) = (now, false)
     return true
+  }
+}
+
+/// The last times between two refusals of a port, with unrefused frames between them.
+private struct RefusalIntervals {
+  private var values = InlineArray<8, Duration>(repeating: .zero)
+  /// The number of times, 0…8.
+  private(set) var count = 0
+
+  /// Adds the latest time; the oldest one makes room.
+  mutating func append(_ time: Duration) {
+    if count == values.count {
+      for index in 1..<count { values[index - 1] = values[index] }
+      count -= 1
+    }
+    values[count] = time
+    count += 1
+  }
+
+  /// Removes the latest time.
+  mutating func removeLast() { count -= 1 }
+
+  /// The second longest time, or the only one: the usual time while no program listens. Zero for none.
+  var usual: Duration {
+    var (longest, second) = (Duration.zero, Duration.zero)
+    for index in 0..<count {
+      let time = values[index]
+      if time > longest { (longest, second) = (time, longest) } else if time > second { second = time }
+    }
+    return count == 1 ? longest : second
   }
 }

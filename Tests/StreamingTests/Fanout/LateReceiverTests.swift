@@ -129,6 +129,22 @@ import Testing
     }
   }
 
+  @Test mutating func `a port that shares its host's refusals with another seldom seems to listen, and is seen`() {
+    var (random, told, last) = (SeededGenerator(seed: 1), [Double](), 0)
+    // An hour of one refusal a second, for either port.
+    for number in 0..<108_000 {
+      let now = Instant(seconds: Double(number) / 30)
+      if number / 30 > last {
+        last = number / 30
+        if Bool.random(using: &random) { port.noteRefusal(at: now) }
+      }
+      if port.noteSent(at: now) { told.append(Double(number) / 30) }
+    }
+    #expect(told.count < 30, "\(told)")
+    let seen = (1...600).first { port.noteSent(at: Instant(seconds: 3600 + Double($0) / 30)) }
+    #expect(seen != nil || !port.isRefused)
+  }
+
   /// A viewer at a port whose refusals `transport` tells.
   private func refusedViewer(_ transport: ScriptedTransport) -> Viewer {
     let figures = ViewerFigures(id: ViewerID(number: 1), name: "viewer 1")
