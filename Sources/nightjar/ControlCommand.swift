@@ -41,9 +41,7 @@ struct ControlCommand: ParsableCommand {
 
   /// The options that select the stream and the form of the answer.
   struct Stream: ParsableArguments {
-    // As the option of nightjar stream is called, too.
     @Option(
-      name: [.customLong("socket"), .customLong("control")],
       help: ArgumentHelp(
         "The stream's control socket.",
         discussion: "The default is nightjar/control.sock in $XDG_RUNTIME_DIR, else in /run.", valueName: "path"))

@@ -7,8 +7,8 @@ import Serving
 enum NameCompletion {
   /// The cameras of the running stream.
   static let cameras = CompletionKind.custom { words, _, _ in
-    let path = value(of: "--socket", in: words) ?? value(of: "--control", in: words)
-    let client = ControlClient(path: path ?? ControlSocket.clientPath, patience: Duration(seconds: 1))
+    let client = ControlClient(
+      path: value(of: "--socket", in: words) ?? ControlSocket.clientPath, patience: Duration(seconds: 1))
     guard let status = try? client.status().value else { return [] }
     return names(status.cameras.map(\.name) + status.absent.map(\.name))
   }

@@ -32,8 +32,6 @@ import Testing
     for arguments in [
       socket + ["rotate", "90"], ["rotate"] + socket + ["90"], ["rotate", "90"] + socket,
       ["--socket=\(served.socket)", "rotate", "90"], other + ["rotate", "90"] + socket,
-      // As the option of nightjar stream is called.
-      ["--control", served.socket, "rotate", "90"], ["rotate", "90", "--control", served.socket],
     ] {
       let result = try Subprocess.run([nightjarPath, "ctl"] + arguments, in: served.directory)
       #expect(result.status == 0, "\(arguments): \(result.error)")
@@ -44,7 +42,7 @@ import Testing
       let help = try Subprocess.run([nightjarPath, "ctl"] + command + ["--help"], in: served.directory)
       #expect(help.outputText.contains("--socket <path>"), "\(command): \(help.outputText)")
     }
-    let turns = Array(repeating: "rotate 90", count: 7)
+    let turns = Array(repeating: "rotate 90", count: 5)
     #expect(try served.finish() == ["listening"] + turns + ["stopped"])
   }
 
