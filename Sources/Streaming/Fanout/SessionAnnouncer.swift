@@ -220,7 +220,7 @@ final class SessionAnnouncer: Sendable {
       guard (try? socket.set(level, option, CInt(session.timeToLive))) != nil,
         (try? multicast.apply(to: socket, isIPv6: group.isIPv6)) != nil,
         group.withPointer({ connect(socket.number, $0, group.length) }) == 0,
-        let local = SocketAddress(localOf: socket.number), !local.isUnspecified,
+        let local = SocketAddress(localOf: socket.number), !local.isUnspecified || multicast.isLoopback,
         let origin = ConnectionAddress(local.text)
       else { return nil }
       descriptor = socket

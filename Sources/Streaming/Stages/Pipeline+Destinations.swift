@@ -149,7 +149,7 @@ extension Pipeline {
       if destination.isSourceSpecific || address.isSourceSpecific {
         guard let source = transport.localAddress else { throw StreamDestinationError.noSource(name) }
         // The kernel routes by an interface that still waits for DHCP, and leaves the sender's address open.
-        guard !source.isUnspecified else { throw StreamDestinationError.noAddress(name) }
+        guard !source.isUnspecified || multicast.isLoopback else { throw StreamDestinationError.noAddress(name) }
         entry.source = source
       }
       let prepared = try prepareSound(of: entry, key, multicast, &list)

@@ -11,6 +11,9 @@ package struct MulticastOptions: Hashable, Sendable {
   /// `true` if receivers on this host get the packets too; nil leaves it to the system, where they do.
   var loopsBack: Bool?
 
+  /// `true` if packets leave by the loopback interface, which waits for no address: Linux gives it index 1.
+  var isLoopback: Bool { interface == 1 }
+
   /// Creates options.
   package init(interface: UInt32 = 0, interfaceName: String? = nil, loopsBack: Bool? = nil) {
     (self.interface, self.interfaceName, self.loopsBack) = (interface, interfaceName, loopsBack)

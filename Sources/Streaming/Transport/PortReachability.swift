@@ -10,6 +10,9 @@ package import Platform
 /// A time in which a program listened must not count as such a time, or each listener would be seen later than the one
 /// before. So a time in which a listener seemed to be there counts only until a shorter one follows, and the longest of
 /// the last times never counts.
+///
+/// Two ports of a host, such as those of pictures and of sound, share its refusals, so that those of either come at
+/// random. There a guess that is refuted soon lengthens the silence that is needed, by up to twice.
 package struct PortReachability {
   /// `true` if packets were refused, and nothing has shown since then that a program listens.
   package private(set) var isRefused = false
@@ -18,6 +21,8 @@ package struct PortReachability {
   /// The wrong guesses that still lengthen the silence that is needed, 0…2: where two ports of a host share its
   /// refusals, those of one come at random.
   private var wrongGuesses: Int64 = 0
+  /// The number of refusals that came about as soon as they can, since ``wrongGuesses`` last fell.
+  private var soonRefusals = 0
   /// The full length of the last of ``intervals``, if a listener seemed to be there in it.
   private var doubtfulInterval: Duration?
   /// `true` if a frame has left without a refusal since the last refusal.
@@ -45,6 +50,8 @@ package struct PortReachability {
   private static let longestInterval = Duration.seconds(3)
   /// The number of times between refusals after which a guess that is soon refuted is none of a beginner's.
   private static let learned = 4
+  /// The number of refusals in a row, each as soon as it can come, that show that the port shares them with no other.
+  private static let unshared = 10
   /// The time of listening that is certain. A refusal after it shows that the listener has gone, and not that the
   /// guess was wrong.
   static let certainty = Duration(seconds: 10)
@@ -67,6 +74,7 @@ package struct PortReachability {
       let isWrong = now - reachableSince < Self.longestInterval
       wrongGuesses = isWrong ? min(wrongGuesses + 1, 2) : max(wrongGuesses - 1, 0)
     }
+    noteSharing(new)
     if let reachableSince, now - reachableSince > Self.certainty {
       regularity = Self.leastRegularity
     } else if reachableSince != nil, wasRegular {
@@ -75,6 +83,16 @@ package struct PortReachability {
     } else if hasPassed {
       intervals.append(min(new, Self.longestInterval))
       if reachableSince != nil { doubtfulInterval = new }
+    }
+  }
+
+  /// Forgets wrong guesses where refusals come regularly, so that the receivers of a port that shares none are seen soon.
+  private mutating func noteSharing(_ new: Duration) {
+    if new.nanoseconds <= intervals.shortest.nanoseconds / 2 * 3 {
+      soonRefusals += 1
+      if soonRefusals >= Self.unshared { (wrongGuesses, soonRefusals) = (0, 0) }
+    } else if reachableSince == nil {
+      soonRefusals = 0
     }
   }
 
@@ -123,6 +141,13 @@ private struct RefusalIntervals {
 
   /// Removes the latest time.
   mutating func removeLast() { count -= 1 }
+
+  /// The shortest time; zero for none.
+  var shortest: Duration {
+    var shortest = count > 0 ? values[0] : .zero
+    for index in 1..<max(count, 1) { shortest = min(shortest, values[index]) }
+    return shortest
+  }
 
   /// The second longest time, or the only one: the usual time while no program listens. Zero for none.
   var usual: Duration {

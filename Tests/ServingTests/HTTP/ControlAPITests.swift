@@ -14,6 +14,8 @@ import Testing
     ).outputText.split(separator: "\n").map(String.init)
     #expect(
       Set(figures) == [
+        "missing_destinations.0.url=rtp://late.example:5004",
+        "missing_destinations.0.reason=cannot find the host 'late.example'; nightjar tries again",
         "name=camera", "health.name=camera", "health.state=streaming", "health.healthy=True", "source.name=test",
         "source.width=1280", "source.height=720", "source.fps=29.97",
         "sound.present=True", "sound.name=C920", "sound.rms_dbfs=-42.5", "sound.peak_dbfs=-20",

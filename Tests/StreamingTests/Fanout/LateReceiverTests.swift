@@ -63,7 +63,7 @@ import Testing
     // Once before it is known how seldom it answers.
     #expect(told.count <= 1, "\(told)")
     let here = (600..<900).first { port.noteSent(at: Instant(seconds: Double($0) / 30)) }
-    #expect((here ?? 0) < 600 + 90)
+    #expect((here ?? 900) < 600 + 90)
   }
 
   /// A host on a network that refuses packets at most once in `interval`. It saves up to `burst` refusals while it has
@@ -129,20 +129,57 @@ import Testing
     }
   }
 
-  @Test mutating func `a port that shares its host's refusals with another seldom seems to listen, and is seen`() {
-    var (random, told, last) = (SeededGenerator(seed: 1), [Double](), 0)
-    // An hour of one refusal a second, for either port.
-    for number in 0..<108_000 {
-      let now = Instant(seconds: Double(number) / 30)
-      if number / 30 > last {
-        last = number / 30
+  /// Receives one refusal a second for `seconds`, of which a part that `random` chooses is this port's; returns how often
+  /// a listener was shown.
+  private mutating func share(for seconds: Int, _ random: inout SeededGenerator) -> Int {
+    var (told, last) = (0, frame / 30)
+    for _ in 0..<seconds * 30 {
+      frame += 1
+      let now = Instant(seconds: Double(frame) / 30)
+      if frame / 30 > last {
+        last = frame / 30
         if Bool.random(using: &random) { port.noteRefusal(at: now) }
       }
-      if port.noteSent(at: now) { told.append(Double(number) / 30) }
+      if port.noteSent(at: now) { told += 1 }
     }
-    #expect(told.count < 30, "\(told)")
-    let seen = (1...600).first { port.noteSent(at: Instant(seconds: 3600 + Double($0) / 30)) }
-    #expect(seen != nil || !port.isRefused)
+    return told
+  }
+
+  @Test(arguments: 1...8)
+  mutating func `a port that shares its host's refusals seldom seems to listen, and is seen`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let told = share(for: 3600, &random)
+    #expect(told < 30, "\(told)")
+    var host = FarHost(interval: 1, burst: 1)
+    port.noteRefusal(at: Instant(seconds: Double(frame) / 30))
+    let seen = send(to: &host, for: 20, isListening: true)
+    #expect(seen.count == 1 && seen[0] < 16, "\(seen)")
+    // The other port is served now: this one gets each refusal, and is soon seen again.
+    _ = send(to: &host, for: 60, isListening: false)
+    let seenAgain = send(to: &host, for: 20, isListening: true)
+    #expect(seenAgain.count == 1 && seenAgain[0] < 3, "\(seenAgain)")
+  }
+
+  @Test(arguments: [3, 4, 5])
+  mutating func `receivers that leave soon are seen, however many come`(seconds: Int) {
+    var host = FarHost(interval: 1, burst: 1)
+    _ = send(to: &host, for: 30, isListening: false)
+    for number in 1...8 {
+      let told = send(to: &host, for: seconds, isListening: true)
+      #expect(told.count == 1, "receiver \(number): \(told)")
+      _ = send(to: &host, for: 10, isListening: false)
+    }
+  }
+
+  @Test mutating func `a refusal that is lost makes no receiver wait`() {
+    var host = FarHost(interval: 1, burst: 1)
+    _ = send(to: &host, for: 30, isListening: false)
+    // As if a program listened for a second, which is too short to be seen.
+    let told = send(to: &host, for: 1, isListening: true)
+    #expect(told.isEmpty)
+    _ = send(to: &host, for: 4, isListening: false)
+    let seen = send(to: &host, for: 6, isListening: true)
+    #expect(seen.count == 1 && seen[0] < 2.8, "\(seen)")
   }
 
   /// A viewer at a port whose refusals `transport` tells.
