@@ -53,6 +53,9 @@ public struct ServerSession: Hashable, Sendable {
   /// `true` if the client's ports refuse packets, and no request has come since.
   public internal(set) var isRefusing = false
 
+  /// `true` if a stream of the session goes to a group, whose receivers' reports name no session.
+  var isMulticast: Bool { transports.values.contains { $0.delivery == .multicast } }
+
   /// `true` if a stream of the session goes over ``connection``, so that the session ends with the connection.
   public var isInterleaved: Bool { transports.values.contains { !$0.usedChannels.isEmpty } }
 }

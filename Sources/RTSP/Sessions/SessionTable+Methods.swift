@@ -190,8 +190,10 @@ extension SessionTable {
     // The deadline tells the last sign of life.
     let latest = deadline(from: time)
     let silence = Duration(nanoseconds: Int64(configuration.silenceSeconds) * 1_000_000_000)
-    return sessions.filter { $0.openConnections.isEmpty && ($0.isRefusing || latest - $0.deadline >= silence) }
-      .min { $0.deadline < $1.deadline }?.identifier
+    func isGone(_ session: ServerSession) -> Bool {
+      session.isRefusing || !session.isMulticast && latest - session.deadline >= silence
+    }
+    return sessions.filter { $0.openConnections.isEmpty && isGone($0) }.min { $0.deadline < $1.deadline }?.identifier
   }
 
   /// Returns the channels of a connection that other streams than this one use.
