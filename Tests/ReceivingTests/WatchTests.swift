@@ -137,6 +137,14 @@ import Testing
     }
   }
 
+  /// Returns the number of pictures that the only viewer of a kind has missed, by the control socket at `path`.
+  private static func missed(of kind: String, by path: String, in directory: TemporaryDirectory) throws -> Int {
+    let answer = try Subprocess.run([nightjarPath, "ctl", "viewers", "--json", "--socket", path], in: directory)
+    let list = try JSONSerialization.jsonObject(with: answer.output) as? [String: Any]
+    let viewers = try #require(list?["viewers"] as? [[String: Any]], "\(answer.error)")
+    return try #require(viewers.first { $0["kind"] as? String == kind }?["frames_dropped"] as? Int, "\(viewers)")
+  }
+
   @Test func `with every twentieth datagram lost, what is shown is whole`() throws {
     let directory = try TemporaryDirectory()
     let (port, server) = (try UDPPort.free(), try TCPPort.free())
@@ -145,8 +153,9 @@ import Testing
     let sdp = directory.path("stream.sdp")
     let program = try Subprocess(
       [
-        nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--to",
-        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none&mtu=300", "--sdp", sdp, "--rtsp", "127.0.0.1:\(server)",
+        nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control",
+        directory.path("control"), "--to", "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none&mtu=300", "--sdp", sdp,
+        "--rtsp", "127.0.0.1:\(server)",
       ], in: directory)
     defer { program.send(SIGTERM) }
     #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
@@ -177,6 +186,8 @@ import Testing
     // Its parser ends a picture where the next one begins, and a busy host holds ffmpeg up: the last pictures come later.
     let keyFrames = try Self.keyFrames(coded)
     #expect(try eventually { try Self.keyFrames(coded) > keyFrames + 1 }, "\(witness.errorSoFar)")
+    // A busy host holds ffmpeg up so long that it misses pictures, which nightjar counts.
+    let missed = try Self.missed(of: "rtsp", by: directory.path("control"), in: directory)
     witness.send(SIGINT)
     _ = try witness.wait()
     let decoded = try Subprocess.run(
@@ -185,7 +196,9 @@ import Testing
     #expect(decoded.status == 0, "\(decoded.error)")
     let (possible, seen) = (Set(try Self.pictures(whole)), try Self.pictures(shown))
     let strange = seen.indices.filter { !possible.contains(seen[$0]) }
-    #expect(seen.count >= 100 && strange.isEmpty, "\(strange) of \(seen.count), beside \(possible.count)")
+    #expect(
+      seen.count >= 100 && strange.count <= missed,
+      "\(strange) of \(seen.count), beside \(possible.count), \(missed) missed")
     let recovered = result.error.components(separatedBy: " recovered").first?.split(separator: " ").last.flatMap {
       Int($0)
     }
