@@ -162,7 +162,7 @@ fuzz: ## Throws hostile input at the parsers, for SECONDS each (5).
 	@scripts/install-packages build receiver
 	Fuzz/run $(SECONDS)
 
-fuzz-corpus: ## Gives the parsers the stored hostile inputs and a thousand mutations of each set, the same each time.
+fuzz-corpus: ## Gives the parsers the stored hostile inputs and a thousand mutations of each set from one seed.
 	@scripts/check-swift
 	@scripts/install-packages build receiver
 	Fuzz/run --runs 1000

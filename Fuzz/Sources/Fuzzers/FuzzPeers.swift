@@ -207,7 +207,7 @@ final class PeerScript {
 
   private func receive(_ datagram: [UInt8], from path: PeerPath) -> Outputs {
     var outputs: Outputs = []
-    datagram.withUnsafeBytes { bytes in
+    _ = datagram.withUnsafeBytes { bytes in
       table.receive(bytes, from: path, at: time) { outputs.append(($0, $1)) }
     }
     note(outputs)

@@ -59,7 +59,12 @@ struct RTSPSessionRun {
     case 1:
       for identifier in table.connectionClosed(number) { forget(identifier) }
     case 2:
-      if let identifier = pick(argument) { table.keepAlive(identifier, at: time) }
+      guard let identifier = pick(argument & 63) else { break }
+      if argument & 0x80 == 0 {
+        table.keepAlive(identifier, at: time)
+      } else {
+        table.note(identifier, isRefusing: argument & 0x40 == 0)
+      }
     case 3:
       raw(Int(argument), connection, &script)
     default:
@@ -90,11 +95,18 @@ struct RTSPSessionRun {
   }
 
   private mutating func answer(_ request: Request, _ connection: SessionTable.Connection) {
+    let former = table.sessions
     let answer = table.answer(request, on: connection, at: time)
     precondition(answer.response.status.isSuccess == (answer.refusal == nil))
     precondition(answer.refusal == nil || answer.effect == .none)
     precondition(answer.response.sequenceNumber == request.sequenceNumber)
     precondition(!answer.response.bytes.isEmpty && !(answer.refusal?.description.isEmpty ?? false))
+    if let session = answer.ended {
+      precondition(known[session].map { former.count == 5 || $0.client == connection.client } == true)
+      precondition(former[session]?.openConnections.isEmpty == true, "a session with a connection makes room")
+      guard case .setup = answer.effect else { preconditionFailure("a session makes room for none") }
+      forget(session)
+    }
     switch answer.effect {
     case .none, .describe: break
     case .setup(let identifier, let track, _):
