@@ -102,10 +102,12 @@ struct RTSPSessionRun {
     precondition(answer.response.sequenceNumber == request.sequenceNumber)
     precondition(!answer.response.bytes.isEmpty && !(answer.refusal?.description.isEmpty ?? false))
     if let session = answer.ended {
-      precondition(known[session].map { former.count == 5 || $0.client == connection.client } == true)
-      precondition(former[session]?.openConnections.isEmpty == true, "a session with a connection makes room")
+      let own = former.values.count { $0.client == connection.client }
+      precondition(own >= 3 ? session.client == connection.client : former.count == 5, "there was room")
+      precondition(session.openConnections.isEmpty, "a session with a connection makes room")
+      precondition(session.isRefusing || session.deadline - time <= Duration.seconds(45), "it was heard")
       guard case .setup = answer.effect else { preconditionFailure("a session makes room for none") }
-      forget(session)
+      forget(session.identifier)
     }
     switch answer.effect {
     case .none, .describe: break

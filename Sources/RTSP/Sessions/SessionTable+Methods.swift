@@ -148,7 +148,7 @@ extension SessionTable {
       throw .session("\(former.identifier)")
     }
     var session: ServerSession
-    var ended: SessionIdentifier?
+    var ended: ServerSession?
     if let former {
       session = former
     } else {
@@ -166,12 +166,12 @@ extension SessionTable {
       effect: .setup(session.identifier, track: track, transport), ended: ended)
   }
 
-  /// Makes room for a session by ending another if there is none: one that has no connection any more, and either has
-  /// shown no sign of life for a while, or refuses packets; the longest silent first.
+  /// Makes room for a session by ending another if there is none: one that has no connection any more, and refuses
+  /// packets or else has shown no sign of life for a while; the longest silent first.
   ///
   /// - Returns: The ended session.
   /// - Throws: ``Refusal`` for a session beyond the limits.
-  private mutating func makeRoom(for connection: Connection, at time: Instant) throws(Refusal) -> SessionIdentifier? {
+  private mutating func makeRoom(for connection: Connection, at time: Instant) throws(Refusal) -> ServerSession? {
     let isFull = sessions.count >= configuration.maximumSessions
     let own = sessions.values.filter { $0.client == connection.client }
     let isShareFull = own.count >= configuration.maximumSessionsPerAddress
@@ -182,18 +182,20 @@ extension SessionTable {
         ? Refusal.sessions(limit: configuration.maximumSessions)
         : Refusal.sessionsPerAddress(limit: configuration.maximumSessionsPerAddress)
     }
-    end(silent)
+    end(silent.identifier)
     return silent
   }
 
-  private func longestSilent(of sessions: [ServerSession], at time: Instant) -> SessionIdentifier? {
+  private func longestSilent(of sessions: [ServerSession], at time: Instant) -> ServerSession? {
     // The deadline tells the last sign of life.
     let latest = deadline(from: time)
     let silence = Duration(nanoseconds: Int64(configuration.silenceSeconds) * 1_000_000_000)
     func isGone(_ session: ServerSession) -> Bool {
       session.isRefusing || !session.isMulticast && latest - session.deadline >= silence
     }
-    return sessions.filter { $0.openConnections.isEmpty && isGone($0) }.min { $0.deadline < $1.deadline }?.identifier
+    // Nobody is at a port that refuses packets; a viewer without RTCP may only seem to be gone.
+    return sessions.filter { $0.openConnections.isEmpty && isGone($0) }
+      .min { ($0.isRefusing ? 0 : 1, $0.deadline) < ($1.isRefusing ? 0 : 1, $1.deadline) }
   }
 
   /// Returns the channels of a connection that other streams than this one use.

@@ -96,7 +96,7 @@ public struct SessionTable: Sendable {
     /// The reason for a refusal, for the log; `nil` if the request was not refused.
     public var refusal: Refusal?
     /// The session that has ended to make room for the one that was set up; release its streams first.
-    public var ended: SessionIdentifier?
+    public var ended: ServerSession?
   }
 
   /// The served presentations. A change applies to later requests. Sessions of a removed path continue until they
@@ -165,7 +165,8 @@ public struct SessionTable: Sendable {
   /// Keeps a session alive, for example after RTCP from its viewer.
   public mutating func keepAlive(_ identifier: SessionIdentifier, at time: Instant) {
     let deadline = deadline(from: time)
-    sessions[identifier]?.deadline = deadline
+    // RTCP may be noted after a request that came later.
+    if let former = sessions[identifier]?.deadline, former < deadline { sessions[identifier]?.deadline = deadline }
   }
 
   /// Notes that the client's ports refuse packets, so that nobody listens there, or that they take packets again.

@@ -31,7 +31,7 @@ struct Playing {
   /// The answer to PLAY, until it is sent: it says where the streams begin.
   var pending: PendingPlay?
   var lastHeard = Instant.zero
-  /// The time since which the client is gone: its connection has ended, and its ports refuse all packets.
+  /// The time since which the client is gone: its connections have ended, and its ports refuse all packets.
   var goneSince: Instant?
   /// Packets that came before the answer was sent, with their tracks: they follow it.
   var early: [(track: Int, bytes: InterleavedBytes)] = []

@@ -175,8 +175,8 @@ extension RTSPService {
   /// Notes the signs of life of a session that plays. Returns `true` if its client is gone.
   func isGone(_ session: SessionIdentifier, _ viewer: Playing, at now: Instant) -> Bool {
     var heard = viewer.lastHeard
-    // A client may close its connection and play on (RFC 2326 section 1.1), and then its ports take packets.
-    var isRefusing = connections[viewer.connection] == nil
+    // A client may close its connections and play on (RFC 2326 section 1.1), and then its ports take packets.
+    var isRefusing = table[session]?.openConnections.isEmpty ?? true
     for stream in viewer.streams {
       guard let id = stream.viewer, let figures = viewer.presentation.pipeline.statistics(of: id) else {
         isRefusing = false

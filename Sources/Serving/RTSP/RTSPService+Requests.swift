@@ -72,7 +72,8 @@ extension RTSPService {
   private func carryOut(_ request: Request, on connection: RTSPConnection, at now: Instant) {
     var answer = table.answer(request, on: connection.table, at: now)
     if let refusal = answer.refusal { note(refusal, of: connection) }
-    if let session = answer.ended { end(session, goodbye: true) }
+    // A player that was started again may listen at the same ports, and would take the BYE for its own.
+    if let ended = answer.ended { end(ended.identifier, goodbye: ended.client != connection.table.client) }
     defer { countSessions() }
     switch answer.effect {
     case .none: break

@@ -10,7 +10,7 @@ extension RTSPService {
   /// Makes room for a connection from `network`, by closing another if there is none; returns `false` if there can be
   /// none.
   func makeRoom(for network: [UInt8]?) -> Bool {
-    let carriers = Set(table.sessions.values.map(\.connection))
+    let carriers = Set(table.sessions.values.compactMap(\.carrier))
     // Without connections that belong to a viewer, or to a client that may watch.
     let idle = connections.values.filter { connection in
       !carriers.contains(connection.number) && (authenticator == nil || connection.user == nil)

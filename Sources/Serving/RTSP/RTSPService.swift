@@ -139,7 +139,7 @@ package final class RTSPService {
       end(session)
     }
     for session in table.expire(at: now) { end(session, goodbye: true) }
-    let used = Set(table.sessions.values.map(\.connection))
+    let used = Set(table.sessions.values.compactMap(\.carrier))
     for connection in connections.values {
       let hasSession = used.contains(connection.number)
       guard let complaint = connection.complaint(at: now, hasSession: hasSession, configuration) else { continue }

@@ -91,7 +91,8 @@ package struct PortReachability {
     if new.nanoseconds <= intervals.shortest.nanoseconds / 2 * 3 {
       soonRefusals += 1
       if soonRefusals >= Self.unshared { (wrongGuesses, soonRefusals) = (0, 0) }
-    } else if reachableSince == nil {
+    } else if reachableSince == nil, new <= Self.longestInterval {
+      // A longer one is rather that of a receiver which left before it was seen.
       soonRefusals = 0
     }
   }

@@ -217,8 +217,7 @@
       guard pause < .seconds(2) else { return false }
       let gaps = try ReceivedStream(packets).gaps
       #expect(statuses == [200] && gaps == 0, "\(statuses), \(gaps) gaps")
-      let goodbyes = ports.drain(control: true).filter { $0.contains(203) && $0.dropFirst(1).first == 203 }
-      #expect(goodbyes.isEmpty)
+      #expect(PresentationTests.goodbyes(ports.drain(control: true)) == 0)
       #expect(try camera.settles(sessions: 1))
       return true
     }

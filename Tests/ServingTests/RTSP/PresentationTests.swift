@@ -75,7 +75,7 @@
     }
 
     /// RTCP packets with a BYE among them (RFC 3550 section 6.6).
-    private static func goodbyes(_ packets: [Data]) -> Int {
+    static func goodbyes(_ packets: [Data]) -> Int {
       packets.count { packet in
         var rest = packet
         while rest.count >= 4 {

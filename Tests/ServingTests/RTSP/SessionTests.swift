@@ -32,13 +32,19 @@
       #expect(eventually { camera.pipeline.statistics.viewers.isEmpty })
     }
 
-    @Test func `a session whose port is closed goes on while its connection stands`() throws {
+    @Test(arguments: [false, true])
+    func `a session whose port is closed goes on while a connection of its client stands`(hasReturned: Bool) throws {
       let camera = try ServedCamera()
-      let client = try camera.client()
+      var client = try camera.client()
       var ports: DatagramPair? = try DatagramPair()
       let transport = try #require(ports).transport
       let session = try #require(try client.play(transport).setup.session)
       #expect(ports?.take(5).isEmpty == false)
+      if hasReturned {
+        client = try camera.client()
+        #expect(try client.request("GET_PARAMETER", nil, ["Session: \(session)"]).status == 200)
+        #expect(try eventually { try camera.server.statistics().connections == 1 })
+      }
       ports = nil
       #expect(eventually { camera.pipeline.statistics.viewers.first?.errorNumber == ECONNREFUSED })
       usleep(5_000_000)
@@ -200,14 +206,19 @@
     @Test func `where sessions are full, a silent one without a connection makes room, and a viewer stays`() throws {
       let camera = try ServedCamera {
         $0.sessions = 2
-        $0.silenceSeconds = 1
+        $0.silenceSeconds = 3
       }
       let (silentPorts, ports) = (try DatagramPair(), try DatagramPair())
-      var silent: RTSPClient? = try camera.client()
-      #expect(try silent?.request("SETUP", nil, ["Transport: \(silentPorts.transport)"]).status == 200)
+      // The viewer is the older session: its reports alone keep it.
       var client: RTSPClient? = try camera.client()
       let control = try #require(try client?.play(ports.transport).setup.serverControlPort)
+      var silent: RTSPClient? = try camera.client()
+      #expect(try silent?.request("SETUP", nil, ["Transport: \(silentPorts.transport)"]).status == 200)
       (silent, client) = (nil, nil)
+      for _ in 0..<30 {
+        try ports.send(Self.report, to: control)
+        usleep(100_000)
+      }
       let late = try camera.client()
       // The time-out is a minute.
       let isServed = try eventually(within: 30) {
@@ -218,6 +229,25 @@
       #expect(try camera.server.statistics().sessions == 2)
       _ = ports.drain()
       #expect(ports.take(5).count >= 5)
+    }
+
+    @Test func `a player that starts again at its ports gets no BYE of the session that made room for it`() throws {
+      let camera = try ServedCamera {
+        $0.sessions = 1
+        $0.silenceSeconds = 1
+      }
+      let ports = try DatagramPair()
+      var client: RTSPClient? = try camera.client()
+      #expect(try client?.play(ports.transport).setup.status == 200)
+      client = nil
+      let again = try camera.client()
+      #expect(
+        try eventually(within: 30) {
+          try again.request("SETUP", nil, ["Transport: \(ports.transport)"]).status == 200
+        })
+      #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
+      usleep(500_000)
+      #expect(PresentationTests.goodbyes(ports.drain(control: true)) == 0)
     }
 
     @Test func `connections with sessions are limited, in all and of one address`() throws {

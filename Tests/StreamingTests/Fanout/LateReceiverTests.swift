@@ -171,6 +171,22 @@ import Testing
     }
   }
 
+  @Test(arguments: [3, 4, 5], [4, 6])
+  mutating func `a receiver that stays is seen in time, however many short visits came before`(seconds: Int, pause: Int)
+  {
+    for visits in 1...8 {
+      (port, frame) = (PortReachability(), 0)
+      var host = FarHost(interval: 1, burst: 1)
+      _ = send(to: &host, for: 30, isListening: false)
+      for _ in 0..<visits {
+        _ = send(to: &host, for: seconds, isListening: true)
+        _ = send(to: &host, for: pause, isListening: false)
+      }
+      let told = send(to: &host, for: 20, isListening: true)
+      #expect(told.count == 1 && told[0] <= 7.6, "after \(visits) visits: \(told)")
+    }
+  }
+
   @Test mutating func `a refusal that is lost makes no receiver wait`() {
     var host = FarHost(interval: 1, burst: 1)
     _ = send(to: &host, for: 30, isListening: false)
