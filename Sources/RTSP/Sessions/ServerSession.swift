@@ -50,8 +50,8 @@ public struct ServerSession: Hashable, Sendable {
   public internal(set) var deadline: Instant
   /// The open connections that have named the session, with that of the first SETUP.
   public internal(set) var openConnections: Set<UInt64>
-  /// The open connection that the session needs: that of the first SETUP, or after its end the latest one that has named
-  /// the session; `nil` if all have ended.
+  /// The open connection that the session needs: that of the first SETUP, or after its end the newest of those that
+  /// have named the session; `nil` if all have ended.
   public var carrier: UInt64? { openConnections.contains(connection) ? connection : openConnections.max() }
   /// `true` if the client's ports refuse packets, and no request has come since.
   public internal(set) var isRefusing = false

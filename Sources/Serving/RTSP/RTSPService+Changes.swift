@@ -70,7 +70,7 @@ extension RTSPService {
       table.end(session)
       end(session, goodbye: true)
     }
-    let used = Set(table.sessions.values.map(\.connection))
+    let used = Set(table.sessions.values.compactMap(\.carrier))
     for number in carriers.subtracting(used) { connections[number]?.closeAfterGoodbye() }
   }
 
@@ -89,7 +89,7 @@ extension RTSPService {
     for (session, entry) in sessions {
       let isHere = table[session].flatMap { try? SocketAddress(host: "\($0.client)", port: 1) }?.isLoopback ?? false
       guard !mayWatch(entry.user, isFromHere: isHere) else { continue }
-      let connection = playing[session]?.connection ?? table[session]?.connection
+      let connection = table[session]?.carrier
       table.end(session)
       end(session, goodbye: true)
       // The session was the only sign of a client that needed no login.

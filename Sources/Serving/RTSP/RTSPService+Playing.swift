@@ -197,11 +197,13 @@ extension RTSPService {
       }
       return false
     }
-    if viewer.goneSince == nil {
+    // A request since then is a sign of life, and the patience begins anew.
+    guard let goneSince = viewer.goneSince, table[session]?.isRefusing != false else {
       playing[session]?.goneSince = now
       table.note(session, isRefusing: true)
+      return false
     }
-    return now - (viewer.goneSince ?? now) >= Self.gonePatience
+    return now - goneSince >= Self.gonePatience
   }
 
   /// Writes interleaved packets of a session's track.

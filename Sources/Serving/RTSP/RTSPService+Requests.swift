@@ -72,8 +72,11 @@ extension RTSPService {
   private func carryOut(_ request: Request, on connection: RTSPConnection, at now: Instant) {
     var answer = table.answer(request, on: connection.table, at: now)
     if let refusal = answer.refusal { note(refusal, of: connection) }
-    // A player that was started again may listen at the same ports, and would take the BYE for its own.
-    if let ended = answer.ended { end(ended.identifier, goodbye: ended.client != connection.table.client) }
+    if let ended = answer.ended {
+      // A player that was started again at the same ports would take the BYE for its own.
+      let isAtItsPort = ended.client == connection.table.client && ended.uses(portOf: answer.effect)
+      end(ended.identifier, goodbye: !isAtItsPort)
+    }
     defer { countSessions() }
     switch answer.effect {
     case .none: break
@@ -194,5 +197,13 @@ extension RTSPService {
       else { return nil }
       return .udp(PortPair(rtp: ports.media, rtcp: ports.control), client: connection.table.client)
     }
+  }
+}
+
+extension ServerSession {
+  /// Returns `true` if a stream of the session goes to the port that this SETUP chose.
+  fileprivate func uses(portOf effect: SessionTable.Effect) -> Bool {
+    guard case .setup(_, _, let transport) = effect, let port = transport.port else { return false }
+    return transports.values.contains { $0.port == port }
   }
 }

@@ -200,19 +200,23 @@
       #expect(ports.take(10).count >= 10)
       first.reset()
       let second = try camera.client()
+      var (pause, last) = (Duration.zero, Instant.now())
+      func noteTime() {
+        let now = Instant.now()
+        (pause, last) = (max(pause, now - last), now)
+      }
       let session = try #require(try second.play(ports.transport).setup.session)
       _ = ports.drain()
       _ = ports.drain(control: true)
+      noteTime()
       var packets: [Data] = []
       var statuses: Set<Int> = []
-      var (pause, last) = (Duration.zero, Instant.now())
       // Longer than the first one's session would live.
       for _ in 0..<22 {
         usleep(300_000)
         packets += ports.drain()
         statuses.insert(try second.request("GET_PARAMETER", nil, ["Session: \(session)"]).status)
-        let now = Instant.now()
-        (pause, last) = (max(pause, now - last), now)
+        noteTime()
       }
       guard pause < .seconds(2) else { return false }
       let gaps = try ReceivedStream(packets).gaps
