@@ -78,11 +78,12 @@ struct NetworkTroubleTests {
     """
 
   /// The shell's functions: the number of pictures that a viewer has, the wait until it has so many, and the time of an
-  /// outage, which takes two seconds and 25 pictures.
+  /// outage, which takes two seconds and 25 pictures, and until the program has told of it.
   private static let counting = """
     pictures() { cat $1.txt 2> /dev/null | grep -c '^0,'; }
     reaches() { for i in $(seq 300); do test $(pictures $1) -ge $2 && break; sleep 0.1; done; }
-    outage() { before=$(pictures 127.0.0.1); sleep 2; reaches 127.0.0.1 $((before + 25)); }
+    tells() { for i in $(seq 300); do grep -q '^rtp://10.9.0.2:5004: ' log && break; sleep 0.1; done; }
+    outage() { before=$(pictures 127.0.0.1); sleep 2; reaches 127.0.0.1 $((before + 25)); tells; }
     """
 
   /// Streams for some seconds to both, while `trouble` runs in a shell of its own some seconds later.
@@ -226,7 +227,7 @@ struct NetworkTroubleTests {
     #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
   }
 
-  // nightjar looks once a second which ways are gone: one of a second may come between two looks.
+  // nightjar looks once a second which ways are gone: one that is back sooner may go and come between two looks.
   @Test(arguments: [
     "ip link set v0 down; outage; ip link set v0 up",
     "ip addr del 10.9.0.1/24 dev v0; outage; ip addr add 10.9.0.7/24 dev v0",
