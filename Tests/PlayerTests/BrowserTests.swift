@@ -37,7 +37,8 @@
       #expect(!browser.isTrue("document.querySelector('video').muted"))
       let hears = eventually(within: 30) { (browser.number(Self.sound) ?? 0) > 0.001 }
       #expect(hears, "\(browser.number(Self.sound) ?? -1)")
-      #expect(try Self.complaints(browser) == [])
+      let complaints = try Self.complaints(browser)
+      #expect(complaints == [], "\(complaints)")
 
       // A rotation comes in the stream: the session stays.
       try browser.run("window.before = nightjar.connection")
