@@ -74,6 +74,19 @@
       #expect(browser.pictures == 0 && browser.alarmSounds(), "\(browser.page)")
       let isSaid = eventually { browser.text("document.querySelector('.dialog p').textContent") == "No picture comes." }
       #expect(isSaid, "\(browser.page)")
+      // A session that is given up leaves no picture.
+      try browser.run(
+        """
+        window.said = [];
+        setInterval(() => {
+          const words = document.querySelector(".dialog p").textContent;
+          if (said.at(-1) !== words) said.push(words);
+        }, 50);
+        """)
+      let offers = "performance.getEntriesByType('resource').filter((entry) => entry.name.endsWith('/whep')).length"
+      let before = browser.number(offers) ?? 0
+      #expect(eventually { browser.number(offers) ?? 0 > before }, "\(browser.page)")
+      #expect(browser.text("said.join()") == "No picture comes.", "\(browser.page)")
       try relay.lose(.nothing)
       #expect(eventually(within: 60) { browser.text("nightjar.state") == "live" }, "\(browser.page)")
       #expect(browser.pictures > 0 && browser.alarmSounds())

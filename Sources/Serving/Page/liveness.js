@@ -68,7 +68,8 @@ export class Liveness {
   #watchFrames() {
     if (!this.#video.requestVideoFrameCallback) return;
     this.#frame = this.#video.requestVideoFrameCallback(() => {
-      this.sawPicture();
+      // Chromium draws a black frame in place of a track that has ended.
+      if (this.#video.srcObject?.getVideoTracks().some((track) => track.readyState === "live")) this.sawPicture();
       this.#watchFrames();
     });
   }
