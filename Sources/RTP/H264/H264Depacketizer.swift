@@ -3,8 +3,9 @@ import Media
 /// Reassembles access units from RTP packets of RFC 6184, packetization-modes 0 and 1.
 ///
 /// The depacketizer takes packets in the order of their sequence numbers. A late packet is ignored and counted. A gap
-/// in the sequence numbers marks the access units on both sides as damaged, because the loss may have hit either. No
-/// input causes a trap or takes more memory than the limits allow.
+/// in the sequence numbers marks the access units on both sides as damaged, because the loss may have hit either; not one
+/// whose marker has come, nor a key frame that begins with its parameter sets. No input causes a trap or takes more memory
+/// than the limits allow.
 public struct H264Depacketizer: ~Copyable {
   /// The limits of one access unit.
   public typealias Limits = AccessUnitLimits

@@ -37,7 +37,7 @@ struct AccessUnitAssembly: ~Copyable {
   private(set) var packetsLate: UInt64 = 0
   /// The number of accepted packets, refused ones included.
   private(set) var packetsReceived: UInt64 = 0
-  /// `true` if a part of the access unit may be missing.
+  /// `true` if a part of the access unit is missing.
   var isDamaged = false
 
   /// The greatest distance back at which a sequence number is a late packet, not a restart: RFC 3550 appendix A.1.
@@ -52,6 +52,8 @@ struct AccessUnitAssembly: ~Copyable {
   private var ranges: [Range<Int>] = []
   private var timestamp: UInt32 = 0
   private var isOpen = false
+  /// `true` if packets are missing right before the access unit, whose first ones they may be.
+  private var followsGap = false
   /// The offset in `bytes` of the NAL unit whose fragments are being collected.
   private var fragmentStart: Int?
 
@@ -86,7 +88,7 @@ struct AccessUnitAssembly: ~Copyable {
     if !isOpen {
       isOpen = true
       timestamp = header.timestamp
-      isDamaged = gap != 0
+      (isDamaged, followsGap) = (false, gap != 0)
     }
     packetsReceived &+= 1
     return true
@@ -105,9 +107,10 @@ struct AccessUnitAssembly: ~Copyable {
     dropFragments()
     bytes.withUnsafeBytes { bytes in
       ranges.withUnsafeBufferPointer { ranges in
-        deliver(
-          ReceivedAccessUnit(
-            annexB: bytes, ranges: ranges, codec: codec, timestamp: timestamp, isDamaged: isDamaged))
+        var unit = ReceivedAccessUnit(
+          annexB: bytes, ranges: ranges, codec: codec, timestamp: timestamp, isDamaged: isDamaged)
+        if followsGap, !unit.isWholeKeyFrame { unit.isDamaged = true }
+        deliver(unit)
       }
     }
     bytes.removeAll(keepingCapacity: true)

@@ -7,9 +7,9 @@ public struct ReceivedAccessUnit: ~Copyable {
   public let annexB: UnsafeRawBufferPointer
   /// The RTP timestamp of the packets.
   public let timestamp: UInt32
-  /// `true` if a part may be missing: a neighboring packet was lost, or one of its packets was refused. A packet of sound is
-  /// always whole.
-  public let isDamaged: Bool
+  /// `true` if a part may be missing, or a picture before it that it refers to: a neighboring packet was lost, or one of its packets was
+  /// refused. A key frame behind a gap is whole if it begins with its parameter sets. A packet of sound is always whole.
+  public internal(set) var isDamaged: Bool
   private let ranges: UnsafeBufferPointer<Range<Int>>
   /// The codec of the picture; nil for sound.
   private let codec: VideoCodec?
@@ -50,5 +50,17 @@ public struct ReceivedAccessUnit: ~Copyable {
       if let unit = NALUnit(UnsafeRawBufferPointer(rebasing: annexB[range])), codec.isKeyFrame(unit) { return true }
     }
     return false
+  }
+
+  /// `true` if the access unit is a key frame of which nothing that a decoder needs comes before the first NAL unit: that is a
+  /// delimiter, or the parameter set that the others refer to. Neither can follow a slice (clause 7.4.1.2.3 of H.264, 7.4.2.4.4 of
+  /// HEVC).
+  var isWholeKeyFrame: Bool {
+    guard let codec, count > 0, let first = NALUnit(self[0]) else { return false }
+    return switch codec.role(of: first) {
+    case .accessUnitDelimiter: isKeyFrame
+    case .parameterSet(let kind): kind == (codec.hasVideoParameterSet ? .video : .sequence) && isKeyFrame
+    case .slice, .keyFrameSlice, .other: false
+    }
   }
 }

@@ -29,6 +29,31 @@ import Testing
     #expect(receiver.depacketizer.packetsLost == 3)
   }
 
+  @Test func `a key frame behind a gap is whole if it begins with a delimiter or its SPS`() {
+    let (delimiter, sps, pps, idr) = (hex("09 10"), hex("67 01"), hex("68 01"), hex("65 01"))
+    // The last two: a picture that refers to a lost one, and a key frame whose SPS may be lost.
+    let cases = [
+      ([sps, pps, idr], false), ([delimiter, sps, pps, idr], false), ([delimiter, hex("41 01")], true),
+      ([pps, idr], true), ([idr], true),
+    ]
+    for (units, isDamaged) in cases {
+      var receiver = Receiver()
+      receiver.take([packet(10, timestamp: 1, marker: true, hex("41 01"))])
+      for (index, unit) in units.enumerated() {
+        receiver.take([packet(20 + UInt16(index), timestamp: 2, marker: index == units.count - 1, unit)])
+      }
+      #expect(receiver.units.map(\.isDamaged) == [false, isDamaged], "\(units)")
+      #expect(receiver.units.last?.nalUnits == units)
+    }
+    // A slice is missing later.
+    var receiver = Receiver()
+    receiver.take([
+      packet(10, timestamp: 1, marker: true, hex("41 01")), packet(20, timestamp: 2, hex("78 0002 6701 0002 6801")),
+      packet(22, timestamp: 2, marker: true, idr),
+    ])
+    #expect(receiver.units.map(\.isDamaged) == [false, true])
+  }
+
   @Test func `fragments with one missing leave no half NAL unit behind`() {
     var receiver = Receiver()
     receiver.take([

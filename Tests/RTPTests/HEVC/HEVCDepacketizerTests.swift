@@ -19,6 +19,24 @@ import Testing
     #expect(receiver.depacketizer.packetsLost == 1)
   }
 
+  @Test func `a key frame behind a gap is whole if it begins with a delimiter or its VPS`() {
+    let (delimiter, vps, sps, pps) = (hex("4601 10"), hex("4001 01"), hex("4201 01"), hex("4401 01"))
+    let idr = hex("2601 01")
+    let cases = [
+      ([vps, sps, pps, idr], false), ([delimiter, vps, sps, pps, idr], false), ([delimiter, hex("0201 01")], true),
+      ([sps, pps, idr], true), ([idr], true),
+    ]
+    for (units, isDamaged) in cases {
+      var receiver = HEVCReceiver()
+      receiver.take([hevcPacket(10, timestamp: 1, marker: true, hex("0201 01"))])
+      for (index, unit) in units.enumerated() {
+        receiver.take([hevcPacket(20 + UInt16(index), timestamp: 2, marker: index == units.count - 1, unit)])
+      }
+      #expect(receiver.units.map(\.isDamaged) == [false, isDamaged], "\(units)")
+      #expect(receiver.units.last?.nalUnits == units)
+    }
+  }
+
   @Test func `fragments with one missing leave no half NAL unit behind`() {
     var receiver = HEVCReceiver()
     receiver.take([
