@@ -213,6 +213,7 @@ extension RTSPService {
       if let viewer = leaving[number] { write(bytes, to: viewer, track: track) }
       return
     }
+    if bytes.isFrame { viewer[track]?.interleaved?.frameWasTaken() }
     guard viewer.pending == nil else {
       playing[session]?.early.append((track, bytes))
       return

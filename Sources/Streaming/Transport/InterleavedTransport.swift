@@ -10,7 +10,12 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   private let media: UInt8
   private let control: UInt8
   private let write: @Sendable (InterleavedBytes) -> Void
+  /// The frames that have not left this host, the untaken ones included.
   private let inFlight = Atomic(0)
+  /// The frames that the owner of the byte stream has not taken yet.
+  private let untaken = Atomic(0)
+  /// The time of the first of these; used by the send thread alone.
+  private var firstUntaken = Instant.zero
   private let inbox: ControlInbox
   /// The other side's reception, until the send thread takes it.
   private let reception = Mutex<ReceptionSample?>(nil)
@@ -25,8 +30,8 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   ///   - media: the channel of RTP.
   ///   - control: the channel of RTCP.
   ///   - overtakesPictures: `true` for sound; see ``overtakesPictures``.
-  ///   - write: takes the bytes to be written, on the send thread, and must not wait. Once a frame has left this host, or
-  ///     never will, ``frameHasLeft()`` is to be called.
+  ///   - write: takes the bytes to be written, on the send thread, and must not wait. Once the owner has a frame in its hands,
+  ///     ``frameWasTaken()`` is to be called; once the frame has left this host, or never will, ``frameHasLeft()``.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   package init(
     media: UInt8, control: UInt8, overtakesPictures: Bool = false, write: @escaping @Sendable (InterleavedBytes) -> Void
@@ -36,6 +41,11 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     self.control = control
     self.write = write
     inbox = try ControlInbox(limit: 16)
+  }
+
+  /// Notes that the owner of the byte stream has taken one of the frames. Any thread.
+  package func frameWasTaken() {
+    untaken.subtract(1, ordering: .relaxed)
   }
 
   /// Notes that one of the frames that were to be written has left this host, or never will. Any thread.
@@ -67,9 +77,15 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     progress.packets = packets.count
     progress.bytes = bytes.count - packets.count * InterleavedBytes.headerBytes
     // A paced frame comes in parts, of which the last one stands for all.
-    if bytes.isFrame { inFlight.add(1, ordering: .relaxed) }
+    if bytes.isFrame { noteGiven() }
     write(bytes)
     return progress
+  }
+
+  private func noteGiven() {
+    if untaken.load(ordering: .relaxed) == 0 { firstUntaken = .now() }
+    untaken.add(1, ordering: .relaxed)
+    inFlight.add(1, ordering: .relaxed)
   }
 
   package func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
@@ -92,7 +108,13 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     }
   }
 
-  package var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
+  // A thread of this host that stands still for a moment makes no viewer slow: what waits for that thread does not count yet.
+  package var framesInFlight: Int {
+    let untaken = untaken.load(ordering: .relaxed)
+    let count = inFlight.load(ordering: .relaxed)
+    guard untaken > 0, Instant.now() - firstUntaken < Viewer.patience else { return count }
+    return max(0, count - untaken)
+  }
   package var losesBursts: Bool { false }
   package func willContinue() {}
   package func notePart(isFirst: Bool, isLast: Bool) {}

@@ -49,6 +49,7 @@ final class NarrowConnection: @unchecked Sendable {
   }
 
   private func take(_ bytes: InterleavedBytes) {
+    if bytes.isFrame { transport?.frameWasTaken() }
     let isThrough = state.withLock { state in
       state.given += bytes.count
       state.log.note(position: Int64(state.given), packets: 0, bytes: bytes.count, at: .now())
