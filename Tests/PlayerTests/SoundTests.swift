@@ -265,6 +265,8 @@
       // By curl, which starts sooner than `nightjar ctl`.
       let ask = ["curl", "-sS", "--max-time", "60", "--unix-socket", program.directory.path("control")]
       func level() throws -> Double {
+        // Even questions could keep step with the beep.
+        usleep(.random(in: 0..<100_000))
         let answer = try Subprocess.run(ask + ["http://localhost/v1/audio"], in: program.directory)
         let figures = try? JSONSerialization.jsonObject(with: answer.output) as? [String: Any]
         return figures?["rms_dbfs"] as? Double ?? .nan
