@@ -160,9 +160,11 @@ import Testing
     defer { program.send(SIGTERM) }
     #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
     let text = try String(contentsOfFile: sdp, encoding: .utf8)
-    // With feedback, by which the receiver asks for what is lost.
+    // With feedback, by which the receiver asks for what is lost. In another file: the program writes its own again, with each change
+    // of its encoder.
+    let received = directory.path("received.sdp")
     try text.replacingOccurrences(of: "m=video \(relay.port) RTP/AVP ", with: "m=video \(port) RTP/AVPF ")
-      .write(toFile: sdp, atomically: true, encoding: .utf8)
+      .write(toFile: received, atomically: true, encoding: .utf8)
     // ffmpeg by TCP, which only copies and so loses nothing, has the same coded pictures before, meanwhile and after.
     let (coded, whole, shown) = (directory.path("whole.h264"), directory.path("whole.y4m"), directory.path("shown.y4m"))
     let witness = try Subprocess(
@@ -173,7 +175,7 @@ import Testing
     defer { witness.send(SIGKILL) }
     #expect(eventually { (try? Data(contentsOf: URL(fileURLWithPath: coded)).count) ?? 0 > 0 }, "\(witness.errorSoFar)")
     let lost = relay.counts.lost
-    let watching = try Subprocess([Self.path, sdp, "--y4m", shown], in: directory)
+    let watching = try Subprocess([Self.path, received, "--y4m", shown], in: directory)
     defer { watching.send(SIGKILL) }
     // Enough of both, however slow the host is.
     let isEnough = eventually(within: 300) {

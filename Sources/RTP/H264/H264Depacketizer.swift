@@ -4,7 +4,7 @@ import Media
 ///
 /// The depacketizer takes packets in the order of their sequence numbers. A late packet is ignored and counted. A gap
 /// in the sequence numbers marks the access units on both sides as damaged, because the loss may have hit either; not one
-/// whose marker has come, nor a key frame that begins with its parameter sets. No input causes a trap or takes more memory
+/// whose marker has come, nor an IDR picture that begins with its parameter sets. No input causes a trap or takes more memory
 /// than the limits allow.
 public struct H264Depacketizer: ~Copyable {
   /// The limits of one access unit.

@@ -37,7 +37,7 @@ struct AccessUnitAssembly: ~Copyable {
   private(set) var packetsLate: UInt64 = 0
   /// The number of accepted packets, refused ones included.
   private(set) var packetsReceived: UInt64 = 0
-  /// `true` if a part of the access unit is missing.
+  /// `true` if a part of the access unit may be missing, other than before its first packet.
   var isDamaged = false
 
   /// The greatest distance back at which a sequence number is a late packet, not a restart: RFC 3550 appendix A.1.

@@ -8,7 +8,7 @@ public struct ReceivedAccessUnit: ~Copyable {
   /// The RTP timestamp of the packets.
   public let timestamp: UInt32
   /// `true` if a part may be missing, or a picture before it that it refers to: a neighboring packet was lost, or one of its packets was
-  /// refused. A key frame behind a gap is whole if it begins with its parameter sets. A packet of sound is always whole.
+  /// refused. An IDR picture behind a gap is whole if it begins with its parameter sets. A packet of sound is always whole.
   public internal(set) var isDamaged: Bool
   private let ranges: UnsafeBufferPointer<Range<Int>>
   /// The codec of the picture; nil for sound.
@@ -54,13 +54,20 @@ public struct ReceivedAccessUnit: ~Copyable {
 
   /// `true` if the access unit is a key frame of which nothing that a decoder needs comes before the first NAL unit: that is a
   /// delimiter, or the parameter set that the others refer to. Neither can follow a slice (clause 7.4.1.2.3 of H.264, 7.4.2.4.4 of
-  /// HEVC).
+  /// HEVC). A CRA picture is none: pictures behind it may refer to one in the gap (clause 8.1.3 of HEVC).
   var isWholeKeyFrame: Bool {
-    guard let codec, count > 0, let first = NALUnit(self[0]) else { return false }
+    guard let codec, isKeyFrame, !isCRA, let first = NALUnit(self[0]) else { return false }
     return switch codec.role(of: first) {
-    case .accessUnitDelimiter: isKeyFrame
-    case .parameterSet(let kind): kind == (codec.hasVideoParameterSet ? .video : .sequence) && isKeyFrame
+    case .accessUnitDelimiter: true
+    case .parameterSet(let kind): kind == (codec.hasVideoParameterSet ? .video : .sequence)
     case .slice, .keyFrameSlice, .other: false
+    }
+  }
+
+  private var isCRA: Bool {
+    guard codec == .hevc else { return false }
+    return ranges.contains { range in
+      NALUnit(UnsafeRawBufferPointer(rebasing: annexB[range])).flatMap(HEVCNALUnitHeader.init)?.type == .cra
     }
   }
 }

@@ -86,7 +86,7 @@ extension RTSPService {
       transport = .datagrams(to: address, control: control, timeToLive: nil)
     case .interleaved(let channels):
       guard connections[entry.connection]?.takesMore == true else { throw BacklogError() }
-      let write: @Sendable (InterleavedBytes) -> Void = { service.value.write($0, for: session, number, track: track) }
+      let write: @Sendable (InterleavedBytes) -> Void = { service.value.take($0, for: session, number, track: track) }
       let isSound = !presentation.pipeline.track(presentation.tracks[track]).media.contains(.picture)
       let interleaved = try InterleavedTransport(
         media: channels.rtp, control: channels.rtcp, overtakesPictures: isSound
@@ -169,7 +169,7 @@ extension RTSPService {
       })
     pending.connection.answered(pending.response)
     playing[session]?.early = []
-    for (track, bytes) in viewer.early { write(bytes, for: session, number, track: track) }
+    for (track, bytes) in viewer.early { write(bytes, to: viewer, track: track) }
   }
 
   /// Notes the signs of life of a session that plays. Returns `true` if its client is gone.
@@ -206,8 +206,8 @@ extension RTSPService {
     return now - goneSince >= Self.gonePatience
   }
 
-  /// Writes interleaved packets of a session's track.
-  private func write(_ bytes: InterleavedBytes, for session: SessionIdentifier, _ number: UInt64, track: Int) {
+  /// Takes interleaved packets of a session's track from the send thread, and writes them once PLAY is answered.
+  private func take(_ bytes: InterleavedBytes, for session: SessionIdentifier, _ number: UInt64, track: Int) {
     guard let viewer = playing[session], viewer.number == number else {
       // The BYE of an ended session, and packets that were on their way before.
       if let viewer = leaving[number] { write(bytes, to: viewer, track: track) }

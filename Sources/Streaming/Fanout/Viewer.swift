@@ -6,8 +6,8 @@ package import SRTP
 /// One viewer of a stream: the frames on their way to it, and its requests. Only the send thread uses it, except for
 /// ``figures``.
 ///
-/// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way, it
-/// loses the new ones, and all that follow up to the next key frame, because they could not be decoded. It never holds
+/// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way
+/// (``PacketTransport/framesInFlight``), it loses the new ones, and all that follow up to the next key frame, because they could not be decoded. It never holds
 /// up another viewer.
 package final class Viewer {
   /// The viewer's identity in its pipeline.
@@ -81,7 +81,7 @@ package final class Viewer {
   /// The most frames on their way if packets are spread by the bandwidth: as many as a large key frame delays.
   static let pacedFramesLimit = 7
   /// The time that a frame waits for room without progress.
-  static let patience = Duration.milliseconds(500)
+  package static let patience = Duration.milliseconds(500)
   /// The first interval at which a key frame is requested again after a frame was left out. It doubles each time, up to
   /// ``lastRequestInterval``.
   static let firstRequestInterval = Duration.milliseconds(500)

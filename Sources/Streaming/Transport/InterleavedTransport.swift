@@ -45,7 +45,8 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   /// Notes that the owner of the byte stream has taken one of the frames. Any thread.
   package func frameWasTaken() {
-    untaken.subtract(1, ordering: .relaxed)
+    let former = untaken.subtract(1, ordering: .relaxed).oldValue
+    precondition(former > 0, "a frame is taken once")
   }
 
   /// Notes that one of the frames that were to be written has left this host, or never will. Any thread.

@@ -63,7 +63,8 @@ package protocol PacketTransport: AnyObject {
   /// - Returns: The datagram's length, or 0 where there is none that is RTCP.
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int
 
-  /// The number of frames that were given to the transport and have not left the host.
+  /// The number of frames that were given to the transport and have not left the host, as far as the viewer or its network is the
+  /// cause: those that wait for a thread of this host do not count for ``Viewer/patience``.
   var framesInFlight: Int { get }
 
   /// Notes that another part of the last frame is about to be given to the transport.

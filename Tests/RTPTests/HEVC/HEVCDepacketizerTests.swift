@@ -22,9 +22,10 @@ import Testing
   @Test func `a key frame behind a gap is whole if it begins with a delimiter or its VPS`() {
     let (delimiter, vps, sps, pps) = (hex("4601 10"), hex("4001 01"), hex("4201 01"), hex("4401 01"))
     let idr = hex("2601 01")
+    // The last one: a CRA picture, whose leading pictures may refer to a lost one.
     let cases = [
       ([vps, sps, pps, idr], false), ([delimiter, vps, sps, pps, idr], false), ([delimiter, hex("0201 01")], true),
-      ([sps, pps, idr], true), ([idr], true),
+      ([sps, pps, idr], true), ([idr], true), ([vps, sps, pps, hex("2a01 01")], true),
     ]
     for (units, isDamaged) in cases {
       var receiver = HEVCReceiver()

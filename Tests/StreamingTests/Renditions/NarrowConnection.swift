@@ -150,9 +150,7 @@ struct ReceivedPictures {
       last = (header.sequenceNumber, header.timestamp)
       try packet.withUnsafeBytes { bytes in
         try depacketizer.receive(bytes) { unit in
-          // A gap in the numbers is in front of a key frame, which has all of its parts.
-          let isWhole = !unit.isDamaged || unit.isKeyFrame
-          guard isWhole, unit.count > 0 else { return damaged += 1 }
+          guard !unit.isDamaged, unit.count > 0 else { return damaged += 1 }
           stream += unit.annexB
           if let first { time += Int(Int32(bitPattern: unit.timestamp &- first)) }
           first = unit.timestamp
