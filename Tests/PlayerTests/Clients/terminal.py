@@ -34,9 +34,11 @@ while time.monotonic() < end:
         if found >= 0:
             place = found + len(questions[0][0].encode())
             os.write(terminal, questions.pop(0)[1].encode() + b"\n")
-    if not select.select([terminal], [], [], 0.1)[0]:
+    # Asked before the terminal: what the command wrote, and its end, may come while this is held up.
+    has_ended = bool(select.select([reader], [], [], 0)[0])
+    if not select.select([terminal], [], [], 1 if has_ended else 0.1)[0]:
         # What the command has left behind may hold the terminal open.
-        if select.select([reader], [], [], 0)[0]:
+        if has_ended:
             break
         continue
     try:
