@@ -57,7 +57,7 @@ public enum EncoderSelector {
   /// The message if the program has no x264.
   static let withoutX264 = "this build of nightjar has no x264 (package trait X264)"
   /// The message if the program has no x265.
-  static let withoutX265 = "this build of nightjar has no x265 (package trait X265)"
+  package static let withoutX265 = "this build of nightjar has no x265 (package trait X265)"
 
   /// Returns a prepared encoder for `configuration`. A candidate is accepted only after it has encoded pictures.
   ///

@@ -97,10 +97,10 @@
       #expect(control.status?.vaapiQuality == 4 && control.status?.vaapiQualityLevels == 7)
     }
 
-    /// Each step is a second for the control, and two pictures of the stream. The preset changes once a picture takes 50 ms; a busy
-    /// machine seldom makes that of 6.
+    /// Each step is ten seconds for the control, and two pictures of the stream. A step of more than three tells nothing of slow pictures,
+    /// and a picture is late only if one of 6 ms takes 200: both happen on a busy machine, and end the trial.
     @Test func `two sliced threads that save time are requested, kept and told, and end with software`() throws {
-      let (size, frameRate) = (PictureSize(width: 160, height: 120), try #require(FrameRate(10)))
+      let (size, frameRate) = (PictureSize(width: 160, height: 120), try #require(FrameRate(5)))
       var configuration = EncoderConfiguration(size: size, frameRate: frameRate, bitrate: 100_000, color: .bt709)
       configuration.x264Preset = "fast"
       let encoder = try NamedEncoder("x264 (scripted)", configuration)
@@ -120,7 +120,7 @@
       func step() {
         let former = encoder.pictures
         #expect(eventually { encoder.pictures >= former + 2 })
-        now = now + Duration(seconds: 1)
+        now = now + Duration(seconds: 10)
         if let words = control.measure(.nominal, at: now) { told.append(words) }
       }
       let deadline = ContinuousClock.now + .seconds(240)
