@@ -123,8 +123,8 @@ import Testing
     sound.end()
     #expect(sound.packets.units.count > 10 * cycles && sound.faults == [])
     let steps = sound.packets.steps(since: 0)
-    // After the second cycle nothing new is kept.
-    #expect(memory[cycles - 1] - memory[1] < 2048, "\(memory)")
+    // Nothing new is kept. What was only reserved is touched in the first cycles: of 200 the last 130 took 48 kB more.
+    #expect(memory[cycles - 1] - memory[cycles / 2] < (runsLong ? 1024 : 2048), "\(memory)")
     #expect(Set(descriptors).count == 1, "\(descriptors)")
     print(
       "microphone loss: \(cycles) cycles, \(sound.packets.units.count) packets, steps of \(steps.shortest) to \(steps.longest) s, "
