@@ -7,8 +7,8 @@ package import SRTP
 /// ``figures``.
 ///
 /// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way
-/// (``PacketTransport/framesInFlight``), it loses the new ones, and all that follow up to the next key frame, because they could not be decoded. It never holds
-/// up another viewer.
+/// (``PacketTransport/framesInFlight``), it loses the new ones, and all that follow up to the next key frame, because they
+/// could not be decoded. It never holds up another viewer.
 package final class Viewer {
   /// The viewer's identity in its pipeline.
   let id: ViewerID

@@ -97,8 +97,8 @@
       #expect(control.status?.vaapiQuality == 4 && control.status?.vaapiQualityLevels == 7)
     }
 
-    /// Each step is ten seconds for the control, and two pictures of the stream. A step of more than three tells nothing of slow pictures,
-    /// and a picture is late only if one of 6 ms takes 200: both happen on a busy machine, and end the trial.
+    /// Each step is ten seconds for the control, and two pictures of the stream. A busy machine makes pictures of 6 ms slow or late, which
+    /// ends the trial: so steps are too far apart for slow ones to be judged, and only one that takes 200 ms is late.
     @Test func `two sliced threads that save time are requested, kept and told, and end with software`() throws {
       let (size, frameRate) = (PictureSize(width: 160, height: 120), try #require(FrameRate(5)))
       var configuration = EncoderConfiguration(size: size, frameRate: frameRate, bitrate: 100_000, color: .bt709)
