@@ -20,8 +20,10 @@ import Testing
 
   #if X264 || X265
     private static let x264Answer = "ultrafast"
+    private static let x265Answer = "--x264-preset is for --encoder auto and x265 only"
   #else
     private static let x264Answer = "this build has neither x264 nor x265"
+    private static let x265Answer = x264Answer
   #endif
 
   private static let refusals = [
@@ -46,9 +48,7 @@ import Testing
     Refusal("--source test --encoder vaapi --threads 2", 64, "--threads is for --encoder auto and x264"),
     Refusal("--source test --codec av1", 64, "hevc"),
     Refusal("--source test --codec hevc --encoder x264", 64, "choose x265 or auto for HEVC"),
-    Refusal(
-      "--source test --codec hevc --encoder vaapi --x264-preset fast", 64,
-      "--x264-preset is for --encoder auto and x265 only"),
+    Refusal("--source test --codec hevc --encoder vaapi --x264-preset fast", 64, x265Answer),
     Refusal("--source test --codec hevc --encoder x265 --vaapi-quality 2", 64, "is for --encoder auto and vaapi only"),
     Refusal("--source test --encoder x265", 64, "choose x264 or auto for H.264"),
     Refusal("--source test --codec hevc --slices 4", 64, "--slices is for --codec h264 only"),

@@ -267,8 +267,8 @@ private struct Devices: Decodable {
       #expect(try explanation(node) == "x264 stands by")
     }
 
-    /// The figures of the specification: a hundred times out of a hundred. The first pictures are the preparation's; no other encoder
-    /// is there, whose pictures count too.
+    /// The figures of the specification: a hundred times out of a hundred. The first pictures are the preparation's. The
+    /// driver counts the pictures of all encoders, so there is only one.
     @Test(.enabled(if: runsLong), arguments: 0..<100)
     func `a failure at any picture costs no more than it may`(round: Int) throws {
       let directory = try TemporaryDirectory()

@@ -160,8 +160,8 @@ import Testing
     defer { program.send(SIGTERM) }
     #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
     let text = try String(contentsOfFile: sdp, encoding: .utf8)
-    // With feedback, by which the receiver asks for what is lost. In another file: the program writes its own again, with each change
-    // of its encoder.
+    // With feedback, by which the receiver asks for what is lost. The test writes another file, because the program writes its own
+    // again with each change of its encoder.
     let received = directory.path("received.sdp")
     try text.replacingOccurrences(of: "m=video \(relay.port) RTP/AVP ", with: "m=video \(port) RTP/AVPF ")
       .write(toFile: received, atomically: true, encoding: .utf8)

@@ -128,6 +128,6 @@ import Testing
     #expect(Set(descriptors).count == 1, "\(descriptors)")
     print(
       "microphone loss: \(cycles) cycles, \(sound.packets.units.count) packets, steps of \(steps.shortest) to \(steps.longest) s, "
-        + "memory \(memory[1])…\(memory[cycles - 1]) kB, descriptors \(descriptors[0])")
+        + "memory \(memory[cycles / 2])…\(memory[cycles - 1]) kB, descriptors \(descriptors[0])")
   }
 }

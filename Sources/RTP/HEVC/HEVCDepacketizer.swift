@@ -5,7 +5,7 @@ import Media
 ///
 /// The depacketizer takes packets in the order of their sequence numbers. A late packet is ignored and counted. A gap
 /// in the sequence numbers marks the access units on both sides as damaged, because the loss may have hit either; not one whose
-/// marker has come, nor an IDR picture that begins with its parameter sets. NAL units of further layers (`nuh_layer_id` above 0) are
+/// marker has come, nor an IDR or BLA picture that begins with its parameter sets. NAL units of further layers (`nuh_layer_id` above 0) are
 /// left out, which is no damage. No input causes a trap or takes more memory than the limits allow.
 public struct HEVCDepacketizer: ~Copyable {
   /// The limits of one access unit.

@@ -8,7 +8,8 @@ public struct ReceivedAccessUnit: ~Copyable {
   /// The RTP timestamp of the packets.
   public let timestamp: UInt32
   /// `true` if a part may be missing, or a picture before it that it refers to: a neighboring packet was lost, or one of its packets was
-  /// refused. An IDR picture behind a gap is whole if it begins with its parameter sets. A packet of sound is always whole.
+  /// refused. A key frame behind a gap is whole if it begins with its parameter sets, unless it is a CRA picture. A packet of sound is
+  /// always whole.
   public internal(set) var isDamaged: Bool
   private let ranges: UnsafeBufferPointer<Range<Int>>
   /// The codec of the picture; nil for sound.
@@ -54,7 +55,7 @@ public struct ReceivedAccessUnit: ~Copyable {
 
   /// `true` if the access unit is a key frame of which nothing that a decoder needs comes before the first NAL unit: that is a
   /// delimiter, or the parameter set that the others refer to. Neither can follow a slice (clause 7.4.1.2.3 of H.264, 7.4.2.4.4 of
-  /// HEVC). A CRA picture is none: pictures behind it may refer to one in the gap (clause 8.1.3 of HEVC).
+  /// HEVC). `false` for a CRA picture: pictures behind it may refer to one in the gap (clause 8.1.3 of HEVC).
   var isWholeKeyFrame: Bool {
     guard let codec, isKeyFrame, !isCRA, let first = NALUnit(self[0]) else { return false }
     return switch codec.role(of: first) {

@@ -64,7 +64,7 @@ package protocol PacketTransport: AnyObject {
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int
 
   /// The number of frames that were given to the transport and have not left the host, as far as the viewer or its network is the
-  /// cause: those that wait for a thread of this host do not count for ``Viewer/patience``.
+  /// cause: those that wait for a thread of this host count only after ``Viewer/patience``.
   var framesInFlight: Int { get }
 
   /// Notes that another part of the last frame is about to be given to the transport.

@@ -34,7 +34,7 @@ while time.monotonic() < end:
         if found >= 0:
             place = found + len(questions[0][0].encode())
             os.write(terminal, questions.pop(0)[1].encode() + b"\n")
-    # Asked before the terminal: what the command wrote, and its end, may come while this is held up.
+    # Look for the command's end first: output and end may both come between the two looks.
     has_ended = bool(select.select([reader], [], [], 0)[0])
     if not select.select([terminal], [], [], 1 if has_ended else 0.1)[0]:
         # What the command has left behind may hold the terminal open.

@@ -30,7 +30,8 @@ import Testing
         }
         if Instant.now() - begun < Viewer.patience { return counts }
       }
-      throw SystemFailure("give frames in half a second")
+      Issue.record("frames were never given within \(Viewer.patience)")
+      return []
     }
     #expect(try counts() == [0, given / 2, given])
     for _ in 0..<given - 2 { transport.frameHasLeft() }
