@@ -5,6 +5,9 @@ const answerTime = 4000;
 /** The time from the answer until the connection is there, in milliseconds. */
 const connectionTime = 6000;
 
+/** The time for the answer to a goodbye, in milliseconds. */
+const goodbyeTime = 2000;
+
 /** The longest time that a refusal may ask for, in milliseconds. */
 const longestPause = 3_600_000;
 
@@ -136,11 +139,17 @@ export class Session {
     this.changed = () => {};
     this.#request.abort();
     this.refuse?.(new Unconnected("closed"));
-    this.#connection?.close();
-    this.#connection = null;
-    if (!this.#url) return;
+    const connection = this.#connection;
+    const url = this.#url;
+    this.#connection = this.#url = null;
+    for (const track of this.stream.getTracks()) track.stop();
+    if (!url) return connection?.close();
+    // The other side ends the session with its connection, and would know none to delete then.
+    const timer = setTimeout(() => connection?.close(), goodbyeTime);
     // Even while the page is being closed.
-    this.#login.fetch(this.#url, { method: "DELETE", keepalive: true }).catch(() => {});
-    this.#url = null;
+    this.#login.fetch(url, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => {
+      clearTimeout(timer);
+      connection?.close();
+    });
   }
 }
