@@ -1,12 +1,9 @@
 // One WebRTC session with a camera: an offer by HTTP, an answer, and then picture and sound (draft-ietf-wish-whep).
 
-/** The time for the answer to an offer, in milliseconds. */
+/** The time for the answer to an offer, and to its session's end, in milliseconds. */
 const answerTime = 4000;
 /** The time from the answer until the connection is there, in milliseconds. */
 const connectionTime = 6000;
-
-/** The time for the answer to a goodbye, in milliseconds. */
-const goodbyeTime = 2000;
 
 /** The longest time that a refusal may ask for, in milliseconds. */
 const longestPause = 3_600_000;
@@ -145,7 +142,7 @@ export class Session {
     for (const track of this.stream.getTracks()) track.stop();
     if (!url) return connection?.close();
     // The other side ends the session with its connection, and would know none to delete then.
-    const timer = setTimeout(() => connection?.close(), goodbyeTime);
+    const timer = setTimeout(() => connection?.close(), answerTime);
     // Even while the page is being closed.
     this.#login.fetch(url, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => {
       clearTimeout(timer);
