@@ -24,6 +24,7 @@
 
     @Test func `a phone's browser shows the picture and plays the sound`() throws {
       let program = try WatchedProgram(["--audio", "test"])
+      program.awaitPicture()
       let browser = try Browser(in: program.directory)
       try browser.open(program.url("/"))
       let plays = eventually(within: 60) { browser.pictures > 30 }
@@ -170,6 +171,7 @@
 
     @Test func `the page shows the code for the next phone to who may change things`() throws {
       let program = try WatchedProgram(users: ["anna": "correct horse"], isOpen: true)
+      program.awaitPicture(["-u", "anna:correct horse"])
       let made = try program.control("phone", "add", "--control", "--json")
       let code = try #require((try JSONSerialization.jsonObject(with: Data(made.utf8)) as? [String: Any]))
       let link = try #require((code["url"] as? String)?.split(separator: "/#").last)

@@ -43,6 +43,14 @@ final class WatchedProgram {
     _ = try? process.wait(limit: 30)
   }
 
+  /// Waits for the camera's first picture: before it, the page's console has a 503.
+  ///
+  /// - Parameter login: curl's options with a log-in.
+  func awaitPicture(_ login: [String] = []) {
+    let isThere = eventually(within: 60) { (try? curl(login, "/healthz").status) == 200 }
+    #expect(isThere, "\(process.errorSoFar)")
+  }
+
   func url(_ path: String) -> String { "https://127.0.0.1:\(port)\(path)" }
 
   /// Runs `nightjar ctl`; what it says.

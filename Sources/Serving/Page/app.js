@@ -271,12 +271,12 @@ function cameraView(name, names) {
     element: view,
     hasAlerts: true,
     uncover,
-    close: () => {
+    close: (isLeaving) => {
       isClosed = true;
       clearInterval(timer);
       clearTimeout(silence);
       document.removeEventListener("visibilitychange", look);
-      player.close();
+      player.close(isLeaving);
       keepAwake(false);
     },
   };
@@ -355,7 +355,7 @@ async function keepAwake(isWanted) {
 }
 document.documentElement.classList.toggle("night", localStorage.getItem("nightjar-night") === "1");
 addEventListener("hashchange", begin);
-addEventListener("pagehide", () => shown?.close?.());
+addEventListener("pagehide", () => shown?.close?.(true));
 // A page that comes back as it was left.
 addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
 begin();

@@ -105,7 +105,8 @@ export class Player {
     else this.#keepSession();
   }
 
-  close() {
+  /** @param {boolean} isLeaving `true` if the page is being closed */
+  close(isLeaving = false) {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#alarmTimer);
@@ -114,8 +115,8 @@ export class Player {
     document.removeEventListener("visibilitychange", this.look);
     this.video.removeEventListener("pause", this.resume);
     this.#liveness.stop();
-    this.#session?.close();
-    this.#next?.close();
+    this.#session?.close(isLeaving);
+    this.#next?.close(isLeaving);
     this.#pictures?.stop();
     this.#wake();
     this.alarm.disarm();

@@ -131,8 +131,11 @@ export class Session {
     return figures;
   }
 
-  /** Ends the session, here and there. */
-  close() {
+  /**
+   * Ends the session, here and there.
+   * @param {boolean} isLeaving `true` if the page is being closed: nothing of it runs later
+   */
+  close(isLeaving = false) {
     this.changed = () => {};
     this.#request.abort();
     this.refuse?.(new Unconnected("closed"));
@@ -140,13 +143,15 @@ export class Session {
     const url = this.#url;
     this.#connection = this.#url = null;
     for (const track of this.stream.getTracks()) track.stop();
-    if (!url) return connection?.close();
-    // The other side ends the session with its connection, and would know none to delete then.
-    const timer = setTimeout(() => connection?.close(), answerTime);
-    // Even while the page is being closed.
-    this.#login.fetch(url, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => {
-      clearTimeout(timer);
-      connection?.close();
-    });
+    if (url) {
+      // The connection ends afterwards: the other side ends the session with it, and would know none to delete then.
+      const request = new AbortController();
+      const timer = setTimeout(() => request.abort(), answerTime);
+      this.#login.fetch(url, { method: "DELETE", keepalive: true, signal: request.signal }).catch(() => {}).finally(() => {
+        clearTimeout(timer);
+        connection?.close();
+      });
+    }
+    if (!url || isLeaving) connection?.close();
   }
 }
