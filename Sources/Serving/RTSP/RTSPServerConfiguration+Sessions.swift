@@ -1,8 +1,8 @@
-import Streaming
-
 extension RTSPServerConfiguration {
-  /// The permitted numbers of sessions.
+  /// The permitted numbers of sessions. A camera's pipeline serves all of them.
   package static let sessionLimits = 1...8192
+  /// The most sessions unless another number is configured.
+  private static let usualLimit: UInt64 = 1024
   /// The bytes of memory for each session of ``usualSessions(memory:descriptors:)``: a slow viewer's sockets and
   /// packets use a quarter of them at most.
   private static let memoryPerSession: UInt64 = 4 << 20
@@ -12,10 +12,10 @@ extension RTSPServerConfiguration {
   private static let reservedDescriptors: UInt64 = 256
 
   /// Returns the number of sessions for a machine with `memory` bytes and a process that may have `descriptors`
-  /// descriptors: at least 16, and no more than a camera has viewers.
+  /// descriptors: 16 at least, and 1024 at most.
   package static func usualSessions(memory: UInt64, descriptors: UInt64) -> Int {
     let room = descriptors > reservedDescriptors ? (descriptors - reservedDescriptors) / descriptorsPerSession : 0
-    return max(16, Int(min(memory / memoryPerSession, room, UInt64(Pipeline.viewerLimit))))
+    return max(16, Int(min(memory / memoryPerSession, room, usualLimit)))
   }
 
   /// Limits sessions to `count`, those of one address to an eighth of that but at least 16, and connections to twice as

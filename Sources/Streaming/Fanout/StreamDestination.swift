@@ -350,7 +350,7 @@ package enum StreamDestinationError: Failure {
       "RTCP of \(second) goes to port \(port), as \(first) does: leave a port between them, or add rtcp=mux"
     case .sharedGroup(let destination):
       "\(destination) is the group of --rtsp-multicast, which gets the stream already: choose another group or port"
-    case .tooMany(let limit): "there are \(limit) viewers and destinations already, the limit; remove one first"
+    case .tooMany(let limit): "there are \(limit) destinations already, the limit; remove one first"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
     case .h264(let refusal): refusal.description
     }

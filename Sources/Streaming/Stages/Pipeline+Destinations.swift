@@ -25,11 +25,6 @@ struct ViewerList {
   /// The number of times that a destination got no sound because its automatic port is in use.
   var soundOmissions = 0
 
-  /// Returns the number of viewers of a track. A destination counts whether it takes the track or not.
-  func count(ofTrack track: Int) -> Int {
-    destinations.count + guests.values.count { $0 == track }
-  }
-
   /// Returns `true` if any client takes the track.
   func isWatched(track: Int) -> Bool {
     if consumers[track, default: 0] > 0 { return true }
@@ -106,8 +101,8 @@ package struct PipelineDestination: Sendable {
 }
 
 extension Pipeline {
-  /// The most destinations and viewers of a track at a time.
-  package static let viewerLimit = 1024
+  /// The most destinations at a time.
+  private static let destinationLimit = 1024
 
   /// The present destinations, in the order in which they were added.
   package var destinations: [PipelineDestination] { viewerList.withLock { $0.destinations } }
@@ -271,7 +266,7 @@ extension Pipeline {
   private static func check(
     _ new: PipelineDestination, against list: ViewerList
   ) throws(StreamDestinationError) {
-    guard list.count(ofTrack: 0) < viewerLimit else { throw .tooMany(limit: viewerLimit) }
+    guard list.destinations.count < destinationLimit else { throw .tooMany(limit: destinationLimit) }
     if list.sharedGroups.contains(new.address) { throw .sharedGroup(new.destination.description) }
     for other in list.destinations {
       for way in other.ways where !way.isAutomatic {

@@ -47,6 +47,9 @@ extension Pipeline {
   /// the limit on requests allows it; else the last one is sent again, with all that followed it. A viewer that returns
   /// gets a new key frame, as soon as the limit allows. Any thread may call it, at any time.
   ///
+  /// The server of the viewers limits their number, and can say which option allows more. Nothing is allocated for a viewer
+  /// before it joins.
+  ///
   /// - Parameters:
   ///   - track: the number of the track; that of the pictures is 0, that of H.264 beside them ``h264Track``.
   ///   - name: the viewer's name, for a person.
@@ -64,8 +67,7 @@ extension Pipeline {
   ///   - onGoodbye: is called once, on another thread, when the viewer has said BYE. The viewer gets the stream until
   ///     it is removed.
   ///   - onStart: is told of the first packet, on another thread, just before the packet leaves.
-  /// - Throws: ``StreamDestinationError`` where there are too many viewers, the system gives no socket, or there is no encoder for
-  ///   the H.264.
+  /// - Throws: ``StreamDestinationError`` where the system gives no socket, or there is no encoder for the H.264.
   package func admit(
     _ transport: GuestTransport, track: Int = 0, name: String, peer: ViewerPeer? = nil,
     client: ViewerID? = nil, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
@@ -73,7 +75,6 @@ extension Pipeline {
     onGoodbye: (@Sendable () -> Void)? = nil, onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
-      guard list.count(ofTrack: track) < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
       if track == h264Track, let refusal = h264Refusal { throw .h264(refusal) }
       let way: any PacketTransport =
         switch transport {
@@ -142,6 +143,6 @@ extension Pipeline {
 
   /// Returns one viewer's figures; nil where there is no such viewer.
   package func statistics(of id: ViewerID) -> DestinationStatistics? {
-    statisticsRecorder.viewers.withLock { $0.present.first { $0.id == id } }?.current
+    statisticsRecorder.viewers.withLock { viewers in viewers.index(of: id).map { viewers.present[$0] } }?.current
   }
 }

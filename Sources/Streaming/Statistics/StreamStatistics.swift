@@ -171,16 +171,27 @@ package final class StatisticsRecorder: Sendable {
   let send = Mutex(Send())
   /// Written by the threads that add and remove destinations.
   struct Viewers {
-    /// The present destinations, in the order in which they came.
+    /// The present destinations, in the order in which they came, which is that of their identities.
     var present: [ViewerFigures] = []
     /// The totals of destinations that have left.
     var departed = DeliveryTotals()
 
+    /// Returns the place of a destination in ``present``; nil where it is not present. The RTSP server looks up each of its
+    /// viewers once a second, and may have thousands.
+    func index(of id: ViewerID) -> Int? {
+      var (low, high) = (0, present.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if present[middle].id.number < id.number { low = middle + 1 } else { high = middle }
+      }
+      return low < present.count && present[low].id == id ? low : nil
+    }
+
     /// Removes a destination, and adds its figures to those of the departed. Packets that it still gets are not
     /// counted, so that no sum of both ever falls.
     mutating func remove(_ id: ViewerID) {
-      guard let index = present.firstIndex(where: { $0.id == id }) else { return }
-      departed.add(present.remove(at: index).current)
+      guard let place = index(of: id) else { return }
+      departed.add(present.remove(at: place).current)
     }
   }
 

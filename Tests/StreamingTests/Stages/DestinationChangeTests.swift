@@ -68,6 +68,27 @@ import Testing
     for destination in taken { try pipeline.add(destination) }
   }
 
+  @Test func `a stream has room for all sessions of RTSP, beside its destinations`() throws {
+    // Not started: nothing is sent.
+    let pipeline = try Pipeline(
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty),
+      encoder: try SizedEncoder(keyBytes: 10, bytes: 10),
+      destinations: [StreamDestination(host: "127.0.0.1", port: try UDPPort.free())],
+      keyFrameInterval: Duration(seconds: 1))
+    let transport = try InterleavedTransport(media: 0, control: 1) { _ in }
+    // The most that --rtsp-sessions takes.
+    let ids = try (0..<8192).map { try pipeline.admit(.interleaved(transport), name: "\($0)") { _ in } }
+    try pipeline.add(StreamDestination(host: "127.0.0.2", port: try UDPPort.free()))
+    // Each one's figures are its own, also where others have left before it.
+    for number in stride(from: 0, to: ids.count, by: 3) { #expect(pipeline.remove(ids[number])) }
+    let wrong = ids.indices.filter {
+      pipeline.statistics(of: ids[$0])?.name != ($0.isMultiple(of: 3) ? nil : "\($0)")
+    }
+    #expect(wrong.isEmpty, "\(wrong.count), the first \(wrong.prefix(5))")
+    let expected = 2 + ids.indices.count { !$0.isMultiple(of: 3) }
+    #expect(pipeline.statistics.destinations.count == expected)
+  }
+
   @Test func `packets that are too large for the way arrive whatever segmentation the kernel has`() throws {
     // 65,507 bytes are the most that UDP carries; they are fragments even on the loopback interface.
     for size in [200, 1400, 30_000, 65_507] {
