@@ -76,6 +76,29 @@ import Testing
     _ = try players[1].wait(limit: 60)
   }
 
+  @Test func `a viewer for whom the system has no socket is told so, and so is the log`() throws {
+    let program = try ServedProgram()
+    let client = try RTSPClient(port: program.port)
+    let ports = try DatagramPair()
+    let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: \(ports.transport)"])
+    let session = try #require(setup.session)
+    func limit(_ descriptors: Int) throws {
+      let result = try Subprocess.run(
+        ["prlimit", "--pid", "\(program.process.identifier)", "--nofile=\(descriptors):"], in: program.directory)
+      try #require(result.status == 0, "\(result.error)")
+    }
+    // The program has more of them open already.
+    try limit(8)
+    let play = try client.request("PLAY", nil, ["Session: \(session)"])
+    try limit(1024)
+    let reason = "cannot send to rtsp udp 127.0.0.1:\(ports.port): socket: Too many open files"
+    #expect(play.status == 503 && play.body == "\(reason)\r\n", "\(play)")
+    #expect(eventually { program.process.errorSoFar.contains("a request of 127.0.0.1 refused: \(reason)") })
+    // It lasts no longer than that.
+    _ = try client.play(ports.transport)
+    #expect(ports.take(5).count >= 5)
+  }
+
   /// The address that others know this machine by, as `ip` has it.
   private static let outward: String? = {
     guard let directory = try? TemporaryDirectory(),

@@ -15,7 +15,7 @@ package enum RTSPServerEvent: Sendable, CustomStringConvertible {
   /// The number of connections of an address that the server has closed for this reason since the last report.
   case closed(address: String, reason: String, count: Int)
   /// The number of requests of an address that were refused for this reason since the last report: for H.264 beside
-  /// another codec, or for more sessions than allowed.
+  /// another codec, for more sessions than allowed, or because the stream cannot be sent.
   case refused(address: String, reason: String, count: Int)
   /// The number of connections from other machines closed since the last report, because there are no users.
   case fromElsewhere(count: Int)

@@ -40,7 +40,7 @@ extension RTSPService {
         end(session)
       }
       guard case .h264(let refusal) = error as? StreamDestinationError else {
-        return connection.answered(Response(.serviceUnavailable, to: request))
+        return connection.answered(self.response(.serviceUnavailable, to: request, refused: "\(error)", on: connection))
       }
       return connection.answered(self.response(to: request, refused: refusal, on: connection))
     }
@@ -55,7 +55,9 @@ extension RTSPService {
 
   /// The connection takes no more packets. The backlog of a viewer that takes nothing must not grow by another PLAY;
   /// its session stays.
-  private struct BacklogError: Error {}
+  private struct BacklogError: Error, CustomStringConvertible {
+    let description = "the client has not read what was sent before; read it, then play again"
+  }
 
   /// Starts one track of a session.
   ///

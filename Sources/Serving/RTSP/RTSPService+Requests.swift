@@ -114,10 +114,19 @@ extension RTSPService {
 
   /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why, and when to ask again.
   func response(to request: Request, refused refusal: H264Refusal, on connection: RTSPConnection) -> Response {
-    events.refused(connection.client, reason: refusal.description)
-    var response = Response(refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable, to: request)
+    let status: ResponseStatus = refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable
+    var response = response(status, to: request, refused: refusal.description, on: connection)
     if let seconds = refusal.retryAfter { response.headers["Retry-After"] = "\(seconds)" }
-    response.setText("\(refusal)\r\n")
+    return response
+  }
+
+  /// Reports that a request is refused, and returns the response, which tells the client the reason.
+  func response(
+    _ status: ResponseStatus, to request: Request, refused reason: String, on connection: RTSPConnection
+  ) -> Response {
+    events.refused(connection.client, reason: reason)
+    var response = Response(status, to: request)
+    response.setText("\(reason)\r\n")
     return response
   }
 
