@@ -123,6 +123,28 @@ import Testing
     try expectDecoded(try program.ffmpeg(program.url(address, user: "alice:wonder%20land@")))
   }
 
+  @Test(.enabled(if: OwnNetwork.isPossible, "needs user namespaces, ip and nsenter"))
+  func `in a network without a router, URLs of RTSP and HTTP have the address of an interface`() throws {
+    let directory = try TemporaryDirectory()
+    let holder = try Subprocess(OwnNetwork.holder, in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { holder.outputSoFar.contains("ready") })
+    let network = OwnNetwork.entering(holder)
+    let added = try Subprocess.run(network + ["ip", "addr", "add", "10.9.8.7/24", "dev", "lo"], in: directory)
+    try #require(added.status == 0, "\(added.error)")
+    let program = try ServedProgram(
+      ["--http", "0.0.0.0:8080"], address: "0.0.0.0", network: network, users: ["alice": "wonder land"])
+    func isShown(_ heading: String, _ url: String) -> Bool { program.process.log.values(of: heading).contains(url) }
+    let url = program.url("10.9.8.7")
+    #expect(eventually { isShown("rtsp", url) }, "\(program.process.errorSoFar)")
+    #expect(eventually { isShown("http", "http://10.9.8.7:8080/stream.mjpg") }, "\(program.process.errorSoFar)")
+    // The commands to paste, too.
+    let commands = program.process.log.commands(for: "ffplay")
+    #expect(commands.contains { $0.hasSuffix("rtsp://NAME:PASSWORD@10.9.8.7:\(program.port)/camera") }, "\(commands)")
+    try expectDecoded(
+      try program.ffmpeg(program.url("10.9.8.7", user: "alice:wonder%20land@"), network: network))
+  }
+
   @Test func `rtsps by a certificate of its own`() throws {
     let program = try ServedProgram(option: "--rtsps", users: ["alice": "looking glass"])
     #expect(eventually { program.process.errorSoFar.contains("SHA-256") }, "\(program.process.errorSoFar)")

@@ -13,7 +13,7 @@ package struct RTSPPlayerCommands {
   var urls: [String] {
     var urls: [String] = []
     for listener in listeners {
-      let numeric = numericHost(of: listener).map { url(of: listener, host: $0) }
+      let numeric = listener.numericHost(beside: listeners).map { url(of: listener, host: $0) }
       for url in [url(of: listener), numeric].compactMap({ $0 }) where !urls.contains(url) { urls.append(url) }
     }
     return urls
@@ -24,7 +24,8 @@ package struct RTSPPlayerCommands {
     // If there is an encrypted listener, the commands show that one.
     guard let listener = listeners.first(where: \.isEncrypted) ?? listeners.first else { return [] }
     let url = url(
-      of: listener, host: numericHost(of: listener), user: configuration.users == nil ? "" : "NAME:PASSWORD@")
+      of: listener, host: listener.numericHost(beside: listeners),
+      user: configuration.users == nil ? "" : "NAME:PASSWORD@")
     // GStreamer uses UDP if that is encrypted as well.
     let isWithinConnection = listener.isEncrypted && configuration.suite == nil
     return Self.commands(for: url, isEncrypted: listener.isEncrypted, isWithinConnection: isWithinConnection)
@@ -63,18 +64,6 @@ package struct RTSPPlayerCommands {
   private func url(of listener: RTSPServerConfiguration.Listener, host: String? = nil, user: String = "") -> String {
     let scheme = listener.isEncrypted ? "rtsps" : "rtsp"
     return "\(scheme)://\(user)\(host ?? Self.host(of: listener.address)):\(listener.port)/\(name)"
-  }
-
-  /// Returns this host's numeric address if the listener is bound to all addresses, because the host's name may mean
-  /// nothing to other hosts on the network.
-  private func numericHost(of listener: RTSPServerConfiguration.Listener) -> String? {
-    guard ["0.0.0.0", "::"].contains(listener.address) else { return nil }
-    // A socket that systemd opens for :: accepts IPv4 as well; the program's own does not, and has one beside it.
-    let hasIPv4 =
-      listener.descriptor != nil
-      || listeners.contains { $0.address == "0.0.0.0" && $0.isEncrypted == listener.isEncrypted }
-    if hasIPv4, let address = DefaultRoute.address(isIPv6: false) { return address }
-    return listener.address == "::" ? DefaultRoute.address(isIPv6: true).map { "[\($0)]" } : nil
   }
 
   /// Returns an address as a viewer writes it: this host's name if the listener is bound to all addresses.
