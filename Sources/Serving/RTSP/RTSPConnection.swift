@@ -255,9 +255,9 @@ package final class RTSPConnection {
     channel.close(mode: .all, promise: nil)
   }
 
-  /// Closes the connection to free its place, without waiting for anything such as the peer's TLS `close_notify`.
+  /// Closes the connection to free its place, without waiting for anything such as the peer's TLS `close_notify`; also
+  /// one that is closing and waits for that.
   func closeAtOnce() {
-    guard !isClosed else { return }
     isClosed = true
     channel.triggerUserOutboundEvent(TLSHandler.CloseAtOnce(), promise: nil)
     channel.close(mode: .all, promise: nil)

@@ -31,8 +31,10 @@ extension RTSPService {
   private func closeLeast(of idle: [RTSPConnection]) -> Bool {
     let least = idle.min { ($0.hasAsked ? 1 : 0, $0.lastRequest) < ($1.hasAsked ? 1 : 0, $1.lastRequest) }
     guard let least else { return false }
-    let fault = least.hasAsked ? "has no session" : "has sent no request"
-    noteClosing(of: least, "there are too many connections, and this one \(fault)")
+    if !least.isOver {
+      let fault = least.hasAsked ? "has no session" : "has sent no request"
+      noteClosing(of: least, "there are too many connections, and this one \(fault)")
+    }
     // At once: a peer that withholds its TLS `close_notify` would keep its place for seconds.
     least.closeAtOnce()
     // The end of the connection may not have been reported completely yet.

@@ -140,7 +140,8 @@ package final class RTSPService {
     }
     for session in table.expire(at: now) { end(session, goodbye: true) }
     let used = Set(table.sessions.values.compactMap(\.carrier))
-    for connection in connections.values {
+    // One that is closing stays until TLS has ended, for seconds if its client reads nothing.
+    for connection in connections.values where !connection.isOver {
       let hasSession = used.contains(connection.number)
       guard let complaint = connection.complaint(at: now, hasSession: hasSession, configuration) else { continue }
       noteClosing(of: connection, complaint)
