@@ -279,6 +279,29 @@
       #expect(try camera.client(from: "127.0.0.3").request("OPTIONS").status == 200)
     }
 
+    @Test func `a connection with a login is never closed for another`() throws {
+      let users = try UsersChangeTests.users(["alice": "wonder land"])
+      let camera = try ServedCamera {
+        $0.users = users
+        $0.connections = 8
+        $0.connectionsPerAddress = 2
+      }
+      // Without a session, and the one that has been silent for the longest time.
+      let first = try Member(camera.client(from: "127.0.0.2"), "alice", "wonder land")
+      #expect(try first.request("DESCRIBE").status == 200)
+      let other = try camera.client(from: "127.0.0.2")
+      #expect(try other.request("OPTIONS").status == 200)
+      let client = try camera.client(from: "127.0.0.2")
+      #expect(other.waitForClose())
+      let second = try Member(client, "alice", "wonder land")
+      for member in [first, second] { #expect(try member.request("DESCRIBE").status == 200) }
+      // The share of the address is theirs.
+      #expect(try camera.client(from: "127.0.0.2").waitForClose())
+      #expect(try camera.server.statistics().turnedAway == 1)
+      for member in [first, second] { #expect(try member.request("DESCRIBE").status == 200) }
+      #expect(try camera.client(from: "127.0.0.3").request("OPTIONS").status == 200)
+    }
+
     @Test func `a connection without a request is closed first, from the address with the most`() throws {
       let camera = try ServedCamera {
         $0.connections = 8
