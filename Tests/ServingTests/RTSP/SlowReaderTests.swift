@@ -115,6 +115,35 @@
       #expect(waited <= 9, "\(waited) frames of \(times)")
     }
 
+    /// Returns the TCP port that `name` tells, which is `getsockname` or `getpeername` of a socket; nil where it tells none.
+    private static func port(
+      _ name: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> Int? {
+      var address = sockaddr_in()
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let result = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { name($0, &length) }
+      }
+      return result == 0 && address.sin_family == AF_INET ? Int(UInt16(bigEndian: address.sin_port)) : nil
+    }
+
+    /// The pictures that the kernel holds for a viewer are delay. tcp(7) has the mark that limits them.
+    @Test func `the kernel is asked to hold no more than one picture that it has not sent`() throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      #expect(try client.request("OPTIONS").status == 200)
+      // The server's end of the connection is this process's, too.
+      let sockets = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+      let accepted = sockets.filter { socket in
+        Self.port { getsockname(socket, $0, $1) } == camera.port && Self.port { getpeername(socket, $0, $1) } != nil
+      }
+      #expect(accepted.count == 1)
+      let socket = try #require(accepted.first)
+      var (mark, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+      #expect(getsockopt(socket, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &mark, &size) == 0)
+      #expect(mark == 16_384)
+    }
+
     @Test func `bytes that TLS holds back for a slow viewer count as waiting`() throws {
       let directory = try TemporaryDirectory()
       let secure = try SecureCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)
