@@ -89,19 +89,24 @@ struct ConfigurationCommand: ParsableCommand {
       try reportingFailures {
         var faults = ConfigurationFaults()
         let appliance = try file.check(&faults)
-        for fault in faults.sorted { FailureOutput.write(fault) }
-        if let first = faults.sorted.first { throw ExitCode(first.kind.exitCode) }
+        try report(faults.sorted)
         let open = appliance.openToNobody(asIsForUs: strict)
         for warning in appliance.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
         if strict {
-          try appliance.requireCredentials()
-          if let first = open.first { throw ApplianceFailure(kind: .usage, description: first) }
+          try report(appliance.credentialFailures())
+          try report(open.map { ApplianceFailure(kind: .usage, description: $0) })
         }
         let names = appliance.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
           "\(appliance.path ?? "none"): no mistake found; \(appliance.cameras.count) camera\(appliance.cameras.count == 1 ? "" : "s"): "
             + "\(names)\n")
       }
+    }
+
+    /// Writes all failures. If there is one, the command ends with the exit code of the first.
+    private func report(_ failures: [any Failure]) throws {
+      for failure in failures { FailureOutput.write(failure) }
+      if let first = failures.first { throw ExitCode(first.kind.exitCode) }
     }
   }
 
@@ -159,15 +164,15 @@ extension ApplianceConfiguration {
   /// The options that name a file without which no stream starts.
   private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key", "webhook-key", "mqtt-ca", "mqtt-login"]
 
-  /// Notes files that are named and missing. A file that only its owner may look for is taken to exist. Only absolute
-  /// paths are checked, because the base of a relative path is unknown.
+  /// Notes files that are named and missing. A file that only its owner may look for is taken to exist. A relative path
+  /// counts from the present directory, as for a stream that starts there.
   fileprivate func noteMissingFiles(_ faults: inout ConfigurationFaults) {
     for option in Self.requiredFiles {
-      guard let setting = options[option], let path = setting.text, path.hasPrefix("/"),
-        !ConfigurationFile.mayExist(path)
+      guard let setting = options[option], let path = setting.text, !path.isEmpty, !ConfigurationFile.mayExist(path)
       else { continue }
       let mend =
         switch option {
+        case _ where !path.hasPrefix("/"): " in the present directory; write the absolute path"
         case "users": "; nightjar user add NAME --users \(ShellWord.quoted(path)) makes it"
         case "tokens": "; nightjar token add NAME --tokens \(ShellWord.quoted(path)) makes it"
         case "webhook-key": "; make a key with: echo whsec_$(openssl rand -base64 32)"
@@ -181,17 +186,20 @@ extension ApplianceConfiguration {
 }
 
 extension ApplianceConfiguration {
-  /// Reads the files of users, tokens and certificates, as a stream does at its start.
-  ///
-  /// - Throws: the errors of a stream's start.
-  fileprivate func requireCredentials() throws {
-    try events.outputs.requireFiles()
-    guard rtsp.isServed || api.https != nil || http.http != nil else { return }
-    _ = try rtsp.usersFile()
-    if api.https != nil { _ = try api.tokensFile() }
-    if let certificate = rtsp.certificate, let key = rtsp.key {
-      _ = try TLSIdentity(certificateFile: certificate, keyFile: key)
+  /// Reads the files of users, tokens and certificates, as a stream does at its start. Returns the errors, of which a
+  /// stream reports the first.
+  fileprivate func credentialFailures() throws -> [any Failure] {
+    var failures: [any Failure] = events.outputs.fileFailures()
+    func note(_ read: () throws -> Void) throws {
+      do { try read() } catch let failure as any Failure { failures.append(failure) }
     }
+    guard rtsp.isServed || api.https != nil || http.http != nil else { return failures }
+    try note { _ = try rtsp.usersFile() }
+    if api.https != nil { try note { _ = try api.tokensFile() } }
+    if let certificate = rtsp.certificate, let key = rtsp.key {
+      try note { _ = try TLSIdentity(certificateFile: certificate, keyFile: key) }
+    }
+    return failures
   }
 
   /// Returns a line for each server that is open to other hosts while nobody can log in: a stream would not start with

@@ -80,7 +80,8 @@ extension ApplianceConfiguration {
   }
 
   private static let pathOptions: Set = [
-    "control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json", "trace", "mqtt-ca", "mqtt-login",
+    "control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json", "trace", "webhook-key", "mqtt-ca",
+    "mqtt-login",
   ]
 
   /// The variable that names the file.

@@ -45,19 +45,25 @@ package struct EventOutputSettings: Hashable, Sendable {
     }
   }
 
-  /// Reads the files that the settings name, as a stream does at its start.
-  ///
-  /// - Throws: ``ApplianceFailure``.
-  package func requireFiles() throws(ApplianceFailure) { _ = try plan(false) }
+  /// Reads the files that the settings name, as a stream does at its start. Returns an error for each that cannot be
+  /// used.
+  package func fileFailures() -> [ApplianceFailure] {
+    var failures = mqtt.fileFailures()
+    do throws(ApplianceFailure) { _ = try readKey() } catch { failures.append(error) }
+    return failures
+  }
 
   /// Reads the files that the settings name.
   ///
   /// - Throws: ``ApplianceFailure``.
   func plan(_ takesPictures: Bool) throws(ApplianceFailure) -> EventOutputPlan {
     let mqtt = try mqtt.configuration(takesPictures)
+    return EventOutputPlan(settings: self, key: try readKey(), mqtt: mqtt)
+  }
+
+  private func readKey() throws(ApplianceFailure) -> WebhookKey? {
     do throws(SecretFileError) {
-      let key = try webhookKey.map { path throws(SecretFileError) in try WebhookKey(contentsOf: path) }
-      return EventOutputPlan(settings: self, key: key, mqtt: mqtt)
+      return try webhookKey.map { path throws(SecretFileError) in try WebhookKey(contentsOf: path) }
     } catch {
       throw ApplianceFailure(kind: error.kind, description: "--\(ApplianceSetting.webhookKey.rawValue) \(error)")
     }

@@ -101,23 +101,36 @@ package struct MQTTSettings: Hashable, Sendable {
   /// - Throws: ``ApplianceFailure``.
   func configuration(_ takesPictures: Bool) throws(ApplianceFailure) -> MQTTConfiguration? {
     guard let broker else { return nil }
-    if let authorities { try Self.requireCertificates(in: authorities) }
+    try requireAuthorities()
+    return MQTTConfiguration(
+      broker, login: try readLogin(), authorities: authorities, prefix: prefix ?? MQTTTopics.usualPrefix,
+      discovery: discovery == "none" ? nil : discovery ?? "homeassistant",
+      sendsPictures: sent(takesPictures) != .none,
+      version: Program.version)
+  }
+
+  /// Reads the files that the settings name. Returns an error for each that cannot be used.
+  func fileFailures() -> [ApplianceFailure] {
+    guard broker != nil else { return [] }
+    var failures: [ApplianceFailure] = []
+    do throws(ApplianceFailure) { try requireAuthorities() } catch { failures.append(error) }
+    do throws(ApplianceFailure) { _ = try readLogin() } catch { failures.append(error) }
+    return failures
+  }
+
+  private func readLogin() throws(ApplianceFailure) -> MQTTLogin? {
     do throws(SecretFileError) {
-      let login = try login.map { path throws(SecretFileError) in try MQTTLogin(contentsOf: path) }
-      return MQTTConfiguration(
-        broker, login: login, authorities: authorities, prefix: prefix ?? MQTTTopics.usualPrefix,
-        discovery: discovery == "none" ? nil : discovery ?? "homeassistant",
-        sendsPictures: sent(takesPictures) != .none,
-        version: Program.version)
+      return try login.map { path throws(SecretFileError) in try MQTTLogin(contentsOf: path) }
     } catch {
       throw ApplianceFailure(kind: error.kind, description: "--\(ApplianceSetting.mqttLogin.rawValue) \(error)")
     }
   }
 
-  private static func requireCertificates(in path: String) throws(ApplianceFailure) {
+  private func requireAuthorities() throws(ApplianceFailure) {
+    guard let path = authorities else { return }
     let reason: String
     do {
-      let bytes = try PlainFile.contents(of: path, limit: fileLimit, others: .reading).bytes
+      let bytes = try PlainFile.contents(of: path, limit: Self.fileLimit, others: .reading).bytes
       if try !Certificate.all(pem: bytes).isEmpty { return }
       reason = "it has no certificate in PEM"
     } catch PlainFileError.missing {
@@ -125,7 +138,7 @@ package struct MQTTSettings: Hashable, Sendable {
     } catch PlainFileError.exposed {
       reason = "other users may write it; chmod o-w \(path)"
     } catch PlainFileError.tooLarge {
-      reason = "it has more than \(fileLimit) bytes"
+      reason = "it has more than \(Self.fileLimit) bytes"
     } catch PlainFileError.system(_, let errorNumber) {
       reason = SystemFailure.text(errorNumber)
     } catch let error as OpenSSLError {

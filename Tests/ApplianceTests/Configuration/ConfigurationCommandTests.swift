@@ -270,6 +270,54 @@ import Testing
     #expect(stream.status == 66 && stream.log.failures == [missing], "\(stream.error)")
   }
 
+  @Test func `a missing file is a mistake by a relative path, too, and a file that is there a warning`() throws {
+    let program = try Program("rtsp = true\nusers = 'users'\nmqtt = 'mqtts://box.example'\nmqtt-login = 'x/login'\n")
+    // In the directory of a stream that starts there.
+    let arguments = ["env", "-C", program.directory.url.path, nightjarPath, "config", "check", program.file]
+    func check() throws -> Subprocess.Result { try Subprocess.run(arguments, in: program.directory, limit: 60) }
+    let missing = try check()
+    #expect(missing.status == 66)
+    let lines = [":2: users: there is no file users", ":4: mqtt-login: there is no file x/login"].map {
+      "nightjar: \(program.file)\($0) in the present directory; write the absolute path\n"
+    }
+    #expect(missing.error == lines.joined())
+    try FileManager.default.createDirectory(
+      atPath: program.directory.path("x"), withIntermediateDirectories: false)
+    for name in ["users", "x/login"] { try Data().write(to: URL(fileURLWithPath: program.directory.path(name))) }
+    let present = try check()
+    #expect(present.status == 0, "\(present.error)")
+    let warnings = present.error.split(separator: "\n")
+    #expect(warnings.count == 2 && warnings.allSatisfy { $0.contains(" is relative to ") }, "\(present.error)")
+  }
+
+  @Test func `--strict reports each file that cannot be used`() throws {
+    let program = try Program()
+    let paths = ["users", "tokens", "c.pem", "k.pem", "login"].map { program.directory.path($0) }
+    for path in paths {
+      try Data("nonsense\n".utf8).write(to: URL(fileURLWithPath: path))
+      #expect(chmod(path, 0o644) == 0)
+    }
+    try """
+    rtsps = true
+    https = true
+    users = '\(paths[0])'
+    tokens = '\(paths[1])'
+    tls-cert = '\(paths[2])'
+    tls-key = '\(paths[3])'
+    mqtt = 'mqtts://box.example'
+    mqtt-login = '\(paths[4])'
+
+    """.write(toFile: program.file, atomically: false, encoding: .utf8)
+    #expect(try program.run(["config", "check"]).status == 0)
+    let strict = try program.run(["config", "check", "--strict"])
+    #expect(strict.status != 0 && strict.outputText.isEmpty)
+    // Secrets that others can read.
+    for path in [paths[0], paths[1], paths[3], paths[4]] {
+      #expect(strict.log.failures.count { $0.contains(path) } == 1, "\(path): \(strict.error)")
+    }
+    #expect(strict.log.failures.count == 4, "\(strict.error)")
+  }
+
   @Test func `a question is answered whatever the file says`() throws {
     let program = try Program("nonsense")
     for arguments in [
