@@ -72,27 +72,39 @@ import Testing
     ip -6 addr show dev v0 scope link | grep -q inet6 || exit 91
     """
 
+  /// The addresses to listen at; nil is none, and no users, so that this host alone is served. A host that has users of
+  /// its own would serve those.
+  private static let places: [String?] = {
+    let files = ["users", "tokens"].map { "/etc/nightjar/\($0)" }
+    let hasUsers = files.contains { FileManager.default.fileExists(atPath: $0) }
+    return ["0.0.0.0", "", "10.9.8.7"] + (hasUsers ? [] : [nil])
+  }()
+
   /// The program listens as it was asked to, whichever addresses there are at the start: viewers by UDP would otherwise
   /// get nothing from a socket of IPv6.
-  @Test(.enabled(if: hasLinkLocal, "needs user namespaces, veth and IPv6"), arguments: ["0.0.0.0", "", "10.9.8.7"])
-  func `a program that was started before IPv4 was there serves it`(address: String) throws {
+  @Test(.enabled(if: hasLinkLocal, "needs user namespaces, veth and IPv6"), arguments: places)
+  func `a program that was started before IPv4 was there serves it`(address: String?) throws {
     let directory = try TemporaryDirectory()
+    let options = address.map { "--rtsp '\($0):8554' --https '\($0):8443' --users users" } ?? "--rtsp --https"
+    // This host reaches itself, without an address that comes later.
+    let isOpen = address != nil
+    let host = isOpen ? "10.9.8.7" : "127.0.0.1"
+    let url = "rtsp://\(isOpen ? "anna:correct%20horse@" : "")\(host):8554/camera"
+    let login = isOpen ? "-u 'anna:correct horse'" : ""
     let script = """
       cd '\(directory.url.path)'
       \(Self.linkLocal)
       echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 92
-      '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(address):8554' --https '\(address):8443' \
-        --users users --control none 2> log &
+      '\(nightjarPath)' stream --source test --size 320x240 \(options) --control none 2> log &
       stream=$!
       for i in $(seq 1200); do grep -q '^rtsp ' log && break; sleep 0.1; done
       echo "listening: $(ss -ltnH | awk '{ print $4 }' | sort | tr '\\n' ' ')"
-      ip addr add 10.9.8.7/24 dev v0 || exit 93
+      \(isOpen ? "ip addr add \(host)/24 dev v0 || exit 93" : "")
       status=0
       for way in udp tcp; do
-        ffmpeg -nostdin -v error -rtsp_transport $way -i 'rtsp://anna:correct%20horse@10.9.8.7:8554/camera' -frames:v 10 \
-          -f framecrc - || status=$?
+        ffmpeg -nostdin -v error -rtsp_transport $way -i '\(url)' -frames:v 10 -f framecrc - || status=$?
       done
-      curl -sk -o /dev/null -w 'https %{http_code}\\n' -u 'anna:correct horse' https://10.9.8.7:8443/v1/status
+      curl -sk -o /dev/null -w 'https %{http_code}\\n' \(login) https://\(host):8443/v1/status
       kill $stream
       wait $stream
       cat log >&2
@@ -101,7 +113,7 @@ import Testing
     let result = try Subprocess.run(
       ["unshare", "-rn", "sh", "-c", script], in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
     #expect(result.status == 0, "\(result.error)")
-    let here = address.isEmpty ? "0.0.0.0" : address
+    let here = address.map { $0.isEmpty ? "0.0.0.0" : $0 } ?? host
     let listening = result.outputText.split(separator: "\n").first { $0.hasPrefix("listening: ") } ?? ""
     let addresses = listening.split(separator: " ").dropFirst().map(String.init)
     #expect(Set(["\(here):8554", "\(here):8443"]).isSubset(of: addresses), "\(listening)")
