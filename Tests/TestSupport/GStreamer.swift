@@ -22,7 +22,8 @@ extension Subprocess {
   /// has ended.
   ///
   /// Where two threads at once link the first pad to its branch and the second to its own, gst-launch says that it
-  /// failed, stays, and plays one of them or none. That one is ended, and another one started.
+  /// failed, stays, and plays one of them or none. That one is interrupted, so that it ends its session, and another one
+  /// started.
   package static func branches(
     _ command: [String], in directory: TemporaryDirectory, plays: () -> Bool
   ) throws -> Subprocess {
@@ -31,7 +32,7 @@ extension Subprocess {
     for _ in 1..<5 {
       _ = eventually(within: 60) { plays() || isStuck() || !player.isRunning }
       guard isStuck(), !plays() else { break }
-      player.send(SIGKILL)
+      player.send(SIGINT)
       _ = try player.wait(limit: 30)
       player = try Subprocess(command, in: directory)
     }
