@@ -60,7 +60,7 @@ final class LookedAtProgram {
     return result.outputText
   }
 
-  /// The camera's figures of pictures: `viewers`, `coded`, `passed`, `skipped`.
+  /// The camera's figures of pictures: `viewers`, `snapshot_viewers`, `coded`, `passed`, `skipped`.
   func pictures() throws -> [String: Int] {
     let text = try control("status", "--json", "--camera", "camera")
     let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])

@@ -11,6 +11,14 @@
       return try #require(answer?["viewers"] as? [[String: Any]])
     }
 
+    /// The first two views of `nightjar ctl status --watch`, of six lines each.
+    private func views(_ program: LookedAtProgram) throws -> String {
+      try Subprocess.run(
+        ["sh", "-c", "\"$0\" ctl status --watch --socket \"$1\" | head -n 12", nightjarPath]
+          + [program.directory.path("control")], in: program.directory, limit: 60
+      ).outputText
+    }
+
     @Test func `a viewer of JPEG pictures is told when it comes and goes, and counted meanwhile`() throws {
       let program = try LookedAtProgram(["--rtsp", "127.0.0.1:\(TCPPort.free())"])
       let process = program.process
@@ -18,10 +26,7 @@
         ["curl", "-sS", "--max-time", "120", "-o", "/dev/null", program.url("/stream.mjpg")], in: program.directory)
       defer { viewer.send(SIGKILL) }
       #expect(eventually { process.errorSoFar.contains(/viewer mjpeg http 127\.0\.0\.1:[0-9]+ is watching\n/) })
-      let watched = try Subprocess.run(
-        ["sh", "-c", "\"$0\" ctl status --watch --socket \"$1\" | head -n 12", nightjarPath]
-          + [program.directory.path("control")], in: program.directory, limit: 60)
-      let view = watched.outputText
+      let view = try views(program)
       let lines = ProgramLog(view).lines
       #expect(lines.contains { $0.hasSuffix("  1 camera  1 viewer") }, "\(view)")
       #expect(lines.contains { $0.hasPrefix("  1 viewer by MJPEG ") && $0.hasSuffix(" JPEG/s") }, "\(view)")
@@ -44,8 +49,12 @@
       #expect(process.errorSoFar.components(separatedBy: " is watching").count == 3, "\(process.errorSoFar)")
     }
 
-    @Test func `who takes single pictures is a viewer, told once and counted by pictures`() throws {
-      let program = try LookedAtProgram()
+    @Test func `who takes single pictures is a viewer everywhere, told once and counted by pictures`() throws {
+      let program = try LookedAtProgram(["--rtsp", "127.0.0.1:\(TCPPort.free())"])
+      func health() throws -> String? {
+        try Health(program.directory.path("control"), path: "/cameras/camera/healthz", in: program.directory)?.summary
+      }
+      #expect(try eventually { try health() == "200 idle" })
       let sizes = try (0..<3).map { _ in try program.curl([], "/snapshot.jpg").body.count }
       var list: [[String: Any]] = []
       // A picture is counted once it has left.
@@ -63,6 +72,17 @@
         ]
       }
       #expect(isTold, "\(program.process.errorSoFar)")
+      #expect(try health() == "200 streaming")
+      let figures = try program.pictures()
+      #expect(figures["viewers"] == 1 && figures["snapshot_viewers"] == 1, "\(figures)")
+      let page = String(decoding: try program.curl([], "/metrics").body, as: UTF8.self)
+      for (kind, count) in [("snapshot", 1), ("mjpeg", 0)] {
+        #expect(page.contains(#"nightjar_viewers{camera="camera",kind="\#(kind)"} \#(count)"#), "\(page)")
+      }
+      let view = try views(program)
+      let lines = ProgramLog(view).lines
+      #expect(lines.contains { $0.hasSuffix("  1 camera  1 viewer") }, "\(view)")
+      #expect(lines.contains { $0.hasPrefix("  1 viewer by snapshot ") && $0.hasSuffix(" JPEG/s") }, "\(view)")
     }
 
     @Test(.enabled(if: PictureAccessTests.address != nil))

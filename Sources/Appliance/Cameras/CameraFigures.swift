@@ -84,6 +84,9 @@ struct CameraFigures: Sendable {
     return pictures(of: camera)
   }
 
+  /// The number of clients that take single pictures.
+  var snapshotViewers: Int { camera?.snapshots.count() ?? 0 }
+
   private func pictures(of camera: StreamCamera) -> PictureStatistics {
     var pictures = camera.pipeline.pictureStatistics
     pictures.coded += formerPictures.coded
@@ -127,7 +130,8 @@ struct CameraFigures: Sendable {
       return (.absent, "there was no camera at the start: nightjar streams the built-in synthetic one")
     }
     if now.captured == 0 { return (.starting, "no picture has come yet") }
-    let isWatched = !now.destinations.isEmpty || pipeline.pictureStatistics.viewers.contains { !$0.isSnapshot }
+    let isWatched =
+      !now.destinations.isEmpty || pipeline.pictureStatistics.watching > 0 || snapshotViewers > 0
     return (isWatched ? .streaming : .idle, nil)
   }
 }

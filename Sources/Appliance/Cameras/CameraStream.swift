@@ -48,7 +48,7 @@ final class CameraStream {
     self.terminal = terminal
     descriptions = try SessionDescriptionFiles(
       path: command.descriptionPath, pipeline: opened.pipeline, wanted: opened.destinations, name: command.name)
-    display = StatusDisplay(terminal: terminal)
+    display = StatusDisplay(isInteractive: terminal.isInteractive) { terminal.line($0, $1, event: $2) }
     orientation = opened.pipeline.orientation
     terminal.source = opened.sourceName
     terminal.encoder = opened.pipeline.encoder.name
@@ -159,7 +159,9 @@ final class CameraStream {
   }
 
   /// Tells the events since the last call, a line each; called once a second. Returns the text for the live line.
-  func look() -> String? {
+  ///
+  /// - Parameter snapshots: the clients that take single pictures of the camera.
+  func look(_ snapshots: SnapshotViewers) -> String? {
     budget.measure()
     tellEvents()
     tellScheduling()
@@ -177,12 +179,9 @@ final class CameraStream {
     terminal.encoder = statistics.encoderName
     updateDescriptions()
     tellOmittedSounds()
-    let watching = pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
-    let sound = pipeline.sound?.figures
     return display.show(
-      statistics, recent: pipeline.recentLatency(), watchingPictures: watching,
-      listening: sound?.mp3.listeners.count ?? 0,
-      lacksMicrophone: sound.map { !$0.condition.isPresent } ?? false)
+      statistics, recent: pipeline.recentLatency(), others: OtherViewers(pipeline, statistics, snapshots),
+      lacksMicrophone: pipeline.sound.map { !$0.figures.condition.isPresent } ?? false)
   }
 
   /// Warns once of each destination that gets no sound because the port for it is in use.

@@ -43,10 +43,11 @@ extension StreamCamera {
 
 extension StreamStatus.Pictures {
   /// Creates the status's form of the figures.
-  init(_ statistics: PictureStatistics) {
+  init(_ statistics: PictureStatistics, _ snapshots: SnapshotViewers) {
+    let taking = snapshots.count()
     self.init(
-      viewers: statistics.viewers.count { !$0.isSnapshot }, coded: statistics.coded, passed: statistics.passed,
-      skipped: statistics.skipped)
+      viewers: statistics.watching + taking, snapshotViewers: taking, coded: statistics.coded,
+      passed: statistics.passed, skipped: statistics.skipped)
   }
 }
 

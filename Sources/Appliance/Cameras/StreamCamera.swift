@@ -99,7 +99,8 @@ final class StreamCamera: CameraTarget {
       without: without,
       destinations: statistics.viewers.map(StreamStatus.Destination.init),
       missingDestinations: absent.isEmpty ? nil : absent,
-      pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
+      pictures: StreamStatus.Pictures(pipeline.pictureStatistics, snapshots),
+      uptimeSeconds: statistics.duration.seconds)
   }
 
   /// `true` if the camera delivers the same picture repeatedly.

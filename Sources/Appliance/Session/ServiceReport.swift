@@ -22,6 +22,7 @@ struct ServiceReport {
   /// The state of one camera's stream.
   private struct Camera {
     let pipeline: Pipeline
+    let snapshots: SnapshotViewers
     var last: (time: Instant, sent: Int, captured: Int)
   }
 
@@ -49,7 +50,8 @@ struct ServiceReport {
   ///     before it flows.
   ///   - isWaiting: `true` if every camera that does not stream is being opened, or will be tried again.
   mutating func report(
-    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, isWaiting: Bool, at now: Instant
+    _ pipelines: [(name: String, pipeline: Pipeline, snapshots: SnapshotViewers)], isServing: Bool, isWaiting: Bool,
+    at now: Instant
   ) {
     follow(pipelines, at: now)
     let isFlowing = pipelines.contains { $0.pipeline.progress.sent > 0 }
@@ -72,9 +74,11 @@ struct ServiceReport {
   func keepAlive() { notifier.keepAlive() }
 
   /// Begins to follow new pipelines, and forgets those that are gone.
-  private mutating func follow(_ pipelines: [(name: String, pipeline: Pipeline)], at now: Instant) {
-    for (name, pipeline) in pipelines where cameras[name]?.pipeline !== pipeline {
-      cameras[name] = Camera(pipeline: pipeline, last: (now, 0, 0))
+  private mutating func follow(
+    _ pipelines: [(name: String, pipeline: Pipeline, snapshots: SnapshotViewers)], at now: Instant
+  ) {
+    for (name, pipeline, snapshots) in pipelines where cameras[name]?.pipeline !== pipeline {
+      cameras[name] = Camera(pipeline: pipeline, snapshots: snapshots, last: (now, 0, 0))
     }
     if cameras.count > pipelines.count {
       let names = Set(pipelines.map(\.name))
@@ -90,36 +94,31 @@ struct ServiceReport {
     let parts = names.compactMap { name -> String? in
       guard let camera = cameras[name] else { return nil }
       let statistics = camera.pipeline.counters
-      let watchingJPEG = camera.pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
       cameras[name]?.last = (now, statistics.sent, statistics.captured)
-      let listeners = camera.pipeline.sound?.figures.mp3.listeners.count ?? 0
-      let text = Self.text(
-        statistics, watchingJPEG: watchingJPEG, listeners: listeners, since: camera.last, at: now)
+      let others = OtherViewers(camera.pipeline, statistics, camera.snapshots)
+      let text = Self.text(statistics, others, since: camera.last, at: now)
       return names.count == 1 ? text : "\(name): \(text)"
     }
     notifier.status(parts.isEmpty ? "no camera streams" : parts.joined(separator: "; "))
   }
 
   private static func text(
-    _ statistics: StreamStatistics, watchingJPEG: Int, listeners: Int,
+    _ statistics: StreamStatistics, _ others: OtherViewers,
     since last: (time: Instant, sent: Int, captured: Int), at now: Instant
   ) -> String {
     let seconds = max((now - last.time).seconds, 0.001)
     let sent = Terminal.decimal(Double(statistics.sent - last.sent) / seconds, digits: 1)
     let captured = Terminal.decimal(Double(statistics.captured - last.captured) / seconds, digits: 1)
     let all = statistics.viewers
-    // Their pictures have an encoder of their own.
-    let watchingH264 = all.count(where: \.getsH264)
-    let viewers = all.count - watchingH264
+    let viewers = all.count - others.h264
     let who = Self.text(destinations: all.count { !$0.isGuest }, guests: all.count { $0.isGuest && !$0.getsH264 })
     let encoder = statistics.encoderName
     guard last.captured > 0 else { return "starting, \(who), \(encoder)" }
-    let others = [(watchingH264, "H.264"), (watchingJPEG, "MJPEG"), (listeners, "MP3")].filter { $0.0 > 0 }
-      .map { "\($0.0) by \($0.1), " }.joined()
-    if viewers == 0, !others.isEmpty { return "\(others)\(captured) fps from the camera, \(encoder) rests" }
+    let counts = others.counts.map { "\($0), " }.joined()
+    if viewers == 0, !counts.isEmpty { return "\(counts)\(captured) fps from the camera, \(encoder) rests" }
     return viewers == 0
       ? "nobody is watching, \(captured) fps from the camera, \(encoder) rests"
-      : "\(sent) fps to \(who), \(others)\(captured) fps from the camera, \(encoder), "
+      : "\(sent) fps to \(who), \(counts)\(captured) fps from the camera, \(encoder), "
         + "\(statistics.dropped) dropped"
   }
 

@@ -273,7 +273,9 @@ package final class StreamSession {
   private func lookForService() {
     let now = Instant.now()
     guard let next = service?.next, now >= next else { return }
-    let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
+    let pipelines = slots.compactMap { slot in
+      slot.stream.map { (name: slot.name, pipeline: $0.pipeline, snapshots: slot.snapshots) }
+    }
     service?.report(
       pipelines, isServing: rtsp != nil || slots.contains { $0.missing.next != nil },
       isWaiting: table.isWaiting(at: now), at: now)
@@ -292,7 +294,7 @@ package final class StreamSession {
     tellTraceEvents()
     control.figures.look(rtsp: rtsp, https: api, http: http, peers: peers)
     let live = slots.compactMap { slot -> String? in
-      slot.stream?.look().map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }
+      slot.stream?.look(slot.snapshots).map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }
     }
     if !live.isEmpty { terminal.live(live.joined(separator: "  |  ")) }
     for slot in slots { if let work = slot.work { slot.terminal.tell(work.notes) } }
@@ -324,6 +326,8 @@ package final class StreamSession {
       terminal.line(TerminalText.escaped(report.text), report.isWarning ? .warning : .info, event: "delivery")
     }
     if let complaint = push.takeComplaint() { terminal.line(complaint, .warning, event: "delivery") }
+    // Before the servers' events: a client that is back after more than a minute has left before.
+    for slot in slots { tell(slot.snapshots.takeGone(of: slots.count > 1 ? slot.name : nil), of: "http") }
     if let controlServer { tell(controlServer.events.take(), of: "control") }
     if let api { tell(api.events.take(), of: "control") }
     if let http { tell(http.events.take(), of: "http") }

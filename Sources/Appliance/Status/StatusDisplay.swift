@@ -1,13 +1,13 @@
-import Glibc
-import Host
+package import Host
 import Media
 package import Platform
-import Streaming
+package import Streaming
 
 /// The display for a person while the program streams: on a terminal one live line, and changes of state as lines of
 /// their own. A pipe or the journal receives only the latter.
 package struct StatusDisplay {
-  private let terminal: CameraTerminal
+  private let isInteractive: Bool
+  private let tell: (_ text: String, _ level: LogLevel, _ event: String) -> Void
   private var last: StreamStatistics?
   private var dropping: Set<DropCause> = []
   private var reachability = ReachabilityReport()
@@ -15,40 +15,36 @@ package struct StatusDisplay {
   private var isFlowing = false
   private var idleSeconds = 0
 
-  init(terminal: CameraTerminal) {
-    self.terminal = terminal
+  /// Creates a display that has shown nothing.
+  ///
+  /// - Parameters:
+  ///   - isInteractive: `true` if there is a live line.
+  ///   - tell: writes a change of state, a line each, with the event in a word that stays the same.
+  package init(isInteractive: Bool, tell: @escaping (_ text: String, _ level: LogLevel, _ event: String) -> Void) {
+    (self.isInteractive, self.tell) = (isInteractive, tell)
   }
 
   /// Tells the changes that the present figures show, about once a second. Returns the text for the live line if there
   /// is one.
   ///
   /// - Parameters:
-  ///   - watchingPictures: the viewers of JPEG pictures, for whom no picture is encoded.
-  ///   - listening: the listeners of MP3, for whom no picture is encoded either.
+  ///   - others: the viewers for whom no picture is encoded by the stream's own encoder.
   ///   - lacksMicrophone: `true` if the stream has sound, and its microphone is away.
-  mutating func show(
-    _ statistics: StreamStatistics, recent: LatencySummary, watchingPictures: Int = 0, listening: Int = 0,
-    lacksMicrophone: Bool = false
+  package mutating func show(
+    _ statistics: StreamStatistics, recent: LatencySummary, others: OtherViewers, lacksMicrophone: Bool = false
   ) -> String? {
     let previous = last ?? StreamStatistics()
     last = statistics
-    var guests =
-      (watchingPictures > 0 ? ["watch by MJPEG (\(watchingPictures))"] : [])
-      + (listening > 0 ? ["listen by MP3 (\(listening))"] : [])
-    // Their pictures have an encoder of their own, while that of HEVC rests.
-    let watchingH264 = statistics.viewers.count(where: \.getsH264)
-    if watchingH264 > 0 { guests.append("watch H.264 (\(watchingH264))") }
-    noteFlow(statistics, previous, guests)
+    noteFlow(statistics, previous, others)
     noteDrops(statistics, previous)
     noteViewers(statistics)
     let seconds = (statistics.duration - previous.duration).seconds
-    guard terminal.isInteractive, seconds > 0 else { return nil }
+    guard isInteractive, seconds > 0 else { return nil }
     let camera = statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""
     let lost = camera + (lacksMicrophone ? "  no microphone" : "")
     if statistics.sent == previous.sent, statistics.unwatched > previous.unwatched {
-      let parts = [(watchingH264, "H.264"), (watchingPictures, "MJPEG"), (listening, "MP3")].filter { $0.0 > 0 }
-        .map { "\($0.0) by \($0.1)" }
-      let who = parts.isEmpty ? "nobody is watching" : parts.joined(separator: ", ") + ", the encoder rests"
+      let counts = others.counts
+      let who = counts.isEmpty ? "nobody is watching" : counts.joined(separator: ", ") + ", the encoder rests"
       return "\(Self.clock(statistics.duration))  \(who)  dropped \(statistics.dropped)\(lost)"
     }
     let rate = Double(statistics.sent - previous.sent) / seconds
@@ -59,26 +55,26 @@ package struct StatusDisplay {
   }
 
   private mutating func noteFlow(
-    _ statistics: StreamStatistics, _ previous: StreamStatistics, _ guests: [String]
+    _ statistics: StreamStatistics, _ previous: StreamStatistics, _ others: OtherViewers
   ) {
     if statistics.sent > previous.sent {
       idleSeconds = 0
-      if !isFlowing { terminal.line("streaming", event: "streaming") }
+      if !isFlowing { tell("streaming", .info, "streaming") }
       isFlowing = true
     } else if statistics.unwatched > previous.unwatched {
       if isFlowing {
-        terminal.line(
-          (guests.isEmpty ? "nobody is watching" : "all " + guests.joined(separator: " or ")) + ": the encoder rests",
-          event: "resting")
+        let occupations = others.occupations
+        let who = occupations.isEmpty ? "nobody is watching" : "all " + occupations.joined(separator: " or ")
+        tell("\(who): the encoder rests", .info, "resting")
       }
       isFlowing = false
     } else if isFlowing {
       idleSeconds += 1
       guard idleSeconds == 2 else { return }
       let isEncoding = statistics.encoded > previous.encoded
-      terminal.line(
+      tell(
         isEncoding ? "nothing could be sent for 2 s" : "no picture for 2 s", .warning,
-        event: isEncoding ? "nothing_sent" : "no_picture")
+        isEncoding ? "nothing_sent" : "no_picture")
       isFlowing = false
     }
   }
@@ -87,11 +83,11 @@ package struct StatusDisplay {
     for cause in DropCause.allCases {
       let new = (statistics.drops[cause] ?? 0) - (previous.drops[cause] ?? 0)
       if new > cause.tolerated, dropping.insert(cause).inserted {
-        terminal.line("dropping frames: \(cause.explanation)", .warning, event: "dropping")
+        tell("dropping frames: \(cause.explanation)", .warning, "dropping")
       } else if new == 0, dropping.remove(cause) != nil {
-        terminal.line(
-          "no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)",
-          event: "dropping_ended")
+        tell(
+          "no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)", .info,
+          "dropping_ended")
       }
     }
   }
@@ -100,12 +96,10 @@ package struct StatusDisplay {
     let viewers = statistics.viewers
     for viewer in viewers {
       if let line = slowness.note(viewer, at: .now()) {
-        terminal.line(
-          line.text, line.isWarning ? .warning : .info, event: line.isWarning ? "viewer_slow" : "viewer_recovered")
+        tell(line.text, line.isWarning ? .warning : .info, line.isWarning ? "viewer_slow" : "viewer_recovered")
       }
       if let line = reachability.note(viewer) {
-        terminal.line(
-          line.text, line.isWarning ? .warning : .info, event: line.isWarning ? "unreachable" : "reachable")
+        tell(line.text, line.isWarning ? .warning : .info, line.isWarning ? "unreachable" : "reachable")
       }
     }
     slowness.forgetOthers(than: viewers)

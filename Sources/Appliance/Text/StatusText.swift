@@ -94,9 +94,11 @@ package enum StatusText {
     }
     let pictures = status.pictures
     if pictures.viewers + pictures.coded + pictures.passed > 0 {
+      let taking = pictures.snapshotViewers ?? 0
       lines.append(
-        "pictures     \(pictures.viewers) watching by MJPEG, \(pictures.coded) JPEGs made, \(pictures.passed) of the "
-          + "camera's own, \(pictures.skipped) frames skipped")
+        "pictures     \(pictures.viewers - taking) watching by MJPEG, "
+          + (taking > 0 ? "\(taking) taking snapshots, " : "")
+          + "\(pictures.coded) JPEGs made, \(pictures.passed) of the camera's own, \(pictures.skipped) frames skipped")
     }
     return lines
   }

@@ -52,8 +52,8 @@ package struct StatusView {
       "",
       Self.columns(
         (camera.name, 20), (camera.health?.state.rawValue ?? camera.camera?.state ?? "live", 13),
-        ("\(camera.orientation.width)x\(camera.orientation.height)", 11), (isResting ? "resting" : "\(frames) fps", 12),
-        ("dropped \(camera.frames.dropped)", 20)),
+        ("\(camera.orientation.width)x\(camera.orientation.height)", 11),
+        (isResting ? "resting" : "\(frames) fps", 12), ("dropped \(camera.frames.dropped)", 20)),
       Self.columns(
         ("  \(camera.encoder.name)", 45), ("load \(load)", 14),
         (camera.encoder.bitrate.map { Terminal.bitrate(Double($0)) } ?? "fixed quality", 16)),
@@ -68,9 +68,7 @@ package struct StatusView {
       let old = former.map { $0.pictures.coded + $0.pictures.passed }
       let made = rate(pictures, old).map { Terminal.decimal($0, digits: 1) } ?? "-"
       lines.append(
-        Self.columns(
-          ("  \(camera.pictures.viewers) \(camera.pictures.viewers == 1 ? "viewer" : "viewers") by MJPEG", 45),
-          ("", 14), ("\(made) JPEG/s", 16)))
+        Self.columns(("  \(Self.viewers(of: camera.pictures))", 45), ("", 14), ("\(made) JPEG/s", 16)))
     }
     for viewer in camera.destinations {
       let old = former?.destinations.first { $0.url == viewer.url }
@@ -80,6 +78,16 @@ package struct StatusView {
           ("  \(viewer.url)", 45), (Self.state(of: viewer), 14), (bits, 13), (Self.sound(of: viewer), 8)))
     }
     return lines
+  }
+
+  /// Returns `2 viewers by MJPEG, 1 by snapshot`.
+  private static func viewers(of pictures: StreamStatus.Pictures) -> String {
+    let taking = pictures.snapshotViewers ?? 0
+    let kinds = [(pictures.viewers - taking, "MJPEG"), (taking, "snapshot")].filter { $0.0 > 0 }
+    return kinds.enumerated().map { index, kind in
+      "\(kind.0)\(index > 0 ? "" : kind.0 == 1 ? " viewer" : " viewers") by \(kind.1)"
+    }
+    .joined(separator: ", ")
   }
 
   /// Returns how well the viewer gets the stream.

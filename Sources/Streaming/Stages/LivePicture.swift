@@ -20,6 +20,8 @@ package struct PictureStatistics: Hashable, Sendable {
   package var skipped = 0
   /// The present viewers, in the order in which they came.
   package var viewers: [LiveViewerStatistics] = []
+  /// The number of present viewers of streams of pictures, without those that wait for a single one.
+  package var watching: Int { viewers.count { !$0.isSnapshot } }
 
   /// Creates statistics of zero.
   package init() {}

@@ -36,7 +36,8 @@ package struct LatencySummary: Sendable {
   /// The highest latency.
   package let maximum: Duration
 
-  init(_ histogram: LatencyHistogram) {
+  /// Creates the summary of a histogram.
+  package init(_ histogram: LatencyHistogram) {
     count = histogram.count
     median = histogram.percentile(0.5)
     percentile99 = histogram.percentile(0.99)

@@ -45,7 +45,8 @@ import Testing
         "threads.0.cpus=0-1", "threads.1.name=nj-encode", "threads.1.policy=other", "threads.1.priority=0",
         "threads.1.timer_slack_ns=1", "threads.1.cpus=0-1", "threads.2.name=nj-send", "threads.2.policy=rr",
         "threads.2.priority=5", "threads.2.timer_slack_ns=1", "threads.2.cpus=0-1",
-        "pictures.viewers=0", "pictures.coded=0", "pictures.passed=0", "pictures.skipped=0",
+        "pictures.viewers=0", "pictures.snapshot_viewers=0", "pictures.coded=0", "pictures.passed=0",
+        "pictures.skipped=0",
         "sound.mp3_listeners=0", "sound.mp3_frames=0", "sound.mp3_skipped=0",
       ])
     let head = try served.curl(["-I"], "/v1/status")

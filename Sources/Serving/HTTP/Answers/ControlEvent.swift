@@ -39,6 +39,8 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   case left(viewer: ViewerPeer, EndlessAnswer, camera: String?, after: Duration, units: Int)
   /// A client takes single pictures, of this camera if there are several: the first one within a minute.
   case took(viewer: ViewerPeer, camera: String?)
+  /// The client has taken no more for a minute: the time from its first picture to the last, and their number.
+  case tookLast(viewer: ViewerPeer, camera: String?, after: Duration, pictures: Int)
   /// The number of failed logins from an address since the last report.
   case loginsFailed(address: String, count: Int)
   /// The number of requests refused since the last report, because another site's page made a browser send them.
@@ -57,7 +59,7 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   /// `true` if a viewer joins or leaves.
   package var isOfViewer: Bool {
     switch self {
-    case .came, .left, .took: true
+    case .came, .left, .took, .tookLast: true
     case .changed, .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: false
     }
   }
@@ -78,6 +80,9 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
         + "\(time.nanoseconds / 1_000_000_000) s: \(units) \(kind == .sound ? "MP3 frames" : "pictures")"
     case .took(let viewer, let camera):
       "viewer snapshot \(viewer.transport.rawValue) \(viewer.person) takes pictures\(camera.map { " of \($0)" } ?? "")"
+    case .tookLast(let viewer, let camera, let time, let pictures):
+      "viewer snapshot \(viewer.transport.rawValue) \(viewer.person) left\(camera.map { " \($0)" } ?? "") after "
+        + "\(time.nanoseconds / 1_000_000_000) s: \(pictures == 1 ? "1 picture" : "\(pictures) pictures")"
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
@@ -91,7 +96,7 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   /// `true` if the event needs attention.
   package var isWarning: Bool {
     switch self {
-    case .changed, .came, .left, .took: false
+    case .changed, .came, .left, .took, .tookLast: false
     case .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: true
     }
   }

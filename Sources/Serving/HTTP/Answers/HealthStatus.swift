@@ -3,7 +3,7 @@
 package struct HealthStatus: Codable, Hashable, Sendable {
   /// The state of a camera's stream.
   package enum State: String, CaseIterable, Codable, Hashable, Sendable {
-    /// The camera's own pictures go to at least one viewer.
+    /// The camera's own pictures go to at least one viewer, or a client has taken a single one within the last minute.
     case streaming
     /// All is well, and there is no viewer.
     case idle

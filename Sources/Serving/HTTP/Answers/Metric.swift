@@ -208,8 +208,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .qualityLevel:
       "VA-API's quality level, 1 for the best; absent if the level is configured, or while software or the camera encodes."
     case .viewers:
-      "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, and clients that watch JPEG pictures or listen to "
-        + "MP3."
+      "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, clients that watch JPEG pictures or listen to "
+        + "MP3, and clients that have taken single pictures within the last minute."
     case .slowViewers: "Viewers that lose frames because they are too slow."
     case .packets: "RTP packets that the network accepted, for all viewers."
     case .bytes: "Bytes of the packets sent, RTP headers included, without UDP and IP."

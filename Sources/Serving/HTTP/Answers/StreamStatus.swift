@@ -212,8 +212,10 @@ package struct StreamStatus: Codable, Hashable, Sendable {
 
   /// JPEG pictures since the start, and their current viewers.
   package struct Pictures: Codable, Hashable, Sendable {
-    /// Current viewers of `/stream.mjpg`.
+    /// Current viewers of `/stream.mjpg`, and the clients that have taken single pictures within the last minute.
     package var viewers: Int
+    /// The clients among ``viewers`` that take single pictures; nil from an older program, which does not count them.
+    package var snapshotViewers: Int?
     /// Pictures that were encoded.
     package var coded: Int
     /// Pictures that the camera itself encoded, passed on unchanged.
@@ -222,7 +224,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var skipped: Int
 
     /// Creates picture counts.
-    package init(viewers: Int = 0, coded: Int = 0, passed: Int = 0, skipped: Int = 0) {
+    package init(viewers: Int = 0, snapshotViewers: Int = 0, coded: Int = 0, passed: Int = 0, skipped: Int = 0) {
+      self.snapshotViewers = snapshotViewers
       (self.viewers, self.coded, self.passed, self.skipped) = (viewers, coded, passed, skipped)
     }
   }
