@@ -30,7 +30,7 @@
       let lines = ProgramLog(view).lines
       #expect(lines.contains { $0.hasSuffix("  1 camera  1 viewer") }, "\(view)")
       #expect(lines.contains { $0.hasPrefix("  1 viewer by MJPEG ") && $0.hasSuffix(" JPEG/s") }, "\(view)")
-      #expect(view.contains(/camera +streaming +320x240/), "\(view)")
+      #expect(view.contains(/camera +streaming +320x240 +encoder rests +dropped/), "\(view)")
       viewer.send(SIGKILL)
       #expect(
         eventually { process.errorSoFar.contains(/viewer mjpeg http [0-9.:]+ left after [0-9]+ s: [0-9]+ pictures\n/) })

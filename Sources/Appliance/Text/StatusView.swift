@@ -53,7 +53,7 @@ package struct StatusView {
       Self.columns(
         (camera.name, 20), (camera.health?.state.rawValue ?? camera.camera?.state ?? "live", 13),
         ("\(camera.orientation.width)x\(camera.orientation.height)", 11),
-        (isResting ? "resting" : "\(frames) fps", 12), ("dropped \(camera.frames.dropped)", 20)),
+        (isResting ? "encoder rests" : "\(frames) fps", 14), ("dropped \(camera.frames.dropped)", 20)),
       Self.columns(
         ("  \(camera.encoder.name)", 45), ("load \(load)", 14),
         (camera.encoder.bitrate.map { Terminal.bitrate(Double($0)) } ?? "fixed quality", 16)),

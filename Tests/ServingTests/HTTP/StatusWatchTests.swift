@@ -18,8 +18,8 @@ import Testing
     #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
     // The first view has no rates, the second one has: nothing moves here.
     for words in [
-      "nursery             streaming    720x1280   - fps       dropped 3",
-      "garden              streaming    720x1280   0.0 fps     dropped 3", "load 25.0 %", "2.50 Mbit/s",
+      "nursery             streaming    720x1280   - fps         dropped 3",
+      "garden              streaming    720x1280   0.0 fps       dropped 3", "load 25.0 %", "2.50 Mbit/s",
       "rtp://127.0.0.1:5004",
     ] { #expect(text.contains(words), "\(words) is not in: \(text)") }
     #expect(try served.finish().last == "stopped")
