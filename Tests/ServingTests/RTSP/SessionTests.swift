@@ -110,7 +110,8 @@
     private static let goodbye: [UInt8] = report + [0x81, 203, 0, 1, 1, 2, 3, 4]
 
     @Test(arguments: [true, false]) func `a viewer that says BYE gets nothing more`(overTCP: Bool) throws {
-      let camera = try ServedCamera()
+      // A silent session would end by itself only long after the test has given up.
+      let camera = try ServedCamera { $0.sessionSeconds = 600 }
       let client = try camera.client()
       let ports = try DatagramPair()
       let (setup, _) = try client.play(overTCP ? PlayTests.interleaved : ports.transport)
