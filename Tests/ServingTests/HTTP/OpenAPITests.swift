@@ -51,6 +51,17 @@ import Testing
     #expect(Set(identifiers).count == identifiers.count && identifiers.count == operations, "\(identifiers)")
   }
 
+  /// Returns the schema of an operation's body, and the example as it is and as JSON; nil for an operation without a body.
+  static func body(
+    of operation: [String: Any]
+  ) throws -> (schema: [String: Any], example: Any, text: String)? {
+    guard let request = operation["requestBody"] as? Object else { return nil }
+    let content = try #require((request["content"] as? [String: Object])?["application/json"])
+    let example = try #require(content["example"])
+    let text = String(decoding: try JSONSerialization.data(withJSONObject: example), as: UTF8.self)
+    return (try #require(content["schema"] as? Object), example, text)
+  }
+
   /// Returns `true` for a route whose answer has no end.
   static func isStream(_ route: String) -> Bool {
     [".mjpg", ".mp3", "/events"].contains { route.hasSuffix($0) }
@@ -92,13 +103,9 @@ import Testing
         guard let operation = operation as? Object else { continue }
         let route = path.replacingOccurrences(of: "{camera}", with: "camera")
           .replacingOccurrences(of: "{phone}", with: "anna").replacingOccurrences(of: "{event}", with: "1")
-        var body: String?
-        if let request = operation["requestBody"] as? Object {
-          let content = try #require((request["content"] as? [String: Object])?["application/json"])
-          let example = try #require(content["example"])
-          #expect(Self.faults(example, try #require(content["schema"] as? Object), schemas, at: path) == [])
-          body = String(decoding: try JSONSerialization.data(withJSONObject: example), as: UTF8.self)
-        }
+        let content = try Self.body(of: operation)
+        if let content { #expect(Self.faults(content.example, content.schema, schemas, at: path) == []) }
+        var body = content?.text
         // A phone needs a code that is true, and can be shut out only once it is there.
         if route == "/v1/phones", method == "post" { body = try Self.introduction(server.served) }
         if method == "delete", path.contains("{phone}") {
@@ -138,7 +145,7 @@ import Testing
   }
 
   /// Returns the introduction that a phone sends that has been given a link.
-  private static func introduction(_ served: ServedControl) throws -> String {
+  static func introduction(_ served: ServedControl) throws -> String {
     let made = try served.curl(["-d", #"{"role":"view"}"#], "/v1/phones/codes")
     for phone in ["anna"] { _ = try served.curl(["-X", "DELETE"], "/v1/phones/\(phone)") }
     return #"{"code":"\#(try #require(made["code"], "\(made.body)"))","name":"anna"}"#

@@ -6,19 +6,26 @@ import Testing
 @Suite struct RoleTests {
   private static let roles = ["read", "view", "control"]
 
-  /// A request of the document, and the role that it names.
+  /// A request of the document with its example of a body, and the role that it names.
   private struct Operation {
     let method: String
     let path: String
+    let body: String?
     let role: String
+
+    /// Returns `true` if the role is that of the document, or above it.
+    func isFor(_ other: String) -> Bool {
+      RoleTests.roles.drop { $0 != role }.contains(other)
+    }
   }
 
+  /// The operations by path, DELETE as the last one of each: what it removes has been added then.
   private static func operations() throws -> [Operation] {
     let data = try Data(contentsOf: packageRoot.appendingPathComponent("docs/openapi.json"))
     let document = try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
     let paths = try #require(document["paths"] as? [String: [String: Any]])
-    return try paths.flatMap { path, item in
-      try item.compactMap { method, operation in
+    return try paths.sorted { $0.key < $1.key }.flatMap { path, item in
+      try item.sorted { $0.key > $1.key }.compactMap { method, operation in
         guard let operation = operation as? [String: Any] else { return nil }
         let security = try #require(operation["security"] as? [[String: [String]]], "\(method) \(path)")
         // A phone with a one-time code has no role yet.
@@ -29,14 +36,17 @@ import Testing
         try #require(roles.count == 1 && roles.first?.count == 1, "\(method) \(path)")
         return Operation(
           method: method.uppercased(),
-          path: path.replacing("{camera}", with: "camera").replacing("{phone}", with: "anna"),
-          role: try #require(roles.first?.first))
+          path: path.replacing("{camera}", with: "camera").replacing("{phone}", with: "anna")
+            .replacing("{event}", with: "1"),
+          body: try OpenAPITests.body(of: operation)?.text, role: try #require(roles.first?.first))
       }
     }
   }
 
   @Test(arguments: roles, ["user", "token"])
-  func `every request is for the role that the document names, and for those above`(role: String, kind: String) throws {
+  func `every request is for the role that the document names and those above, and each change is told once`(
+    role: String, kind: String
+  ) throws {
     let server = try NetworkControl()
     let directory = server.served.directory
     let login: [String]
@@ -48,6 +58,11 @@ import Testing
       login = ["-H", "Authorization: Bearer \(token)"]
     }
     try server.readAgain()
+    if role == "control" {
+      // A phone to be shut out.
+      let added = try server.served.curl(["-d", try OpenAPITests.introduction(server.served)], "/v1/phones")
+      #expect(added["name"] == "anna", "\(added.body)")
+    }
     let operations = try Self.operations()
     #expect(operations.count >= 30)
     // One curl for all; a stream has no end, so that it is asked for by HEAD, which is the same route but for its body.
@@ -57,24 +72,28 @@ import Testing
       arguments += arguments.count > 1 ? ["--next"] : []
       arguments +=
         ["-sSk", "--max-time", "60", "-o", "/dev/null", "-w", "%{http_code}\\n"] + login + method
-        + ["https://localhost:\(server.port)\(operation.path)"]
+        + (operation.body.map { ["-d", $0] } ?? []) + ["https://localhost:\(server.port)\(operation.path)"]
     }
     let result = try Subprocess.run(arguments, in: directory)
     let codes = result.outputText.split(separator: "\n")
     try #require(codes.count == operations.count, "\(result.error)")
     for (operation, code) in zip(operations, codes) {
-      let rank = { Self.roles.firstIndex(of: $0) ?? -1 }
-      let mayAsk = rank(role) >= rank(operation.role)
-      // Those that want a body say so, once they have looked at it; and there is no such phone.
-      #expect(
-        mayAsk
-          ? code == "200" || code == "400" || (code == "404" && operation.path.hasPrefix("/v1/phones/"))
-          : code == "403",
-        "\(operation) as \(role): \(code)")
+      #expect(code == (operation.isFor(role) ? "200" : "403"), "\(operation) as \(role): \(code)")
     }
     let asked = try server.finish()
     let orders = asked.filter { $0 == "reload" || $0 == "key frame" }
     #expect(orders.count == (role == "control" ? 3 : 0), "\(asked)")
+    // Whatever changes something is told once, with who did it; what was refused is not among it.
+    let who = "note: control: \(kind == "user" ? "" : "token ")someone (role \(role)) at 127.0.0.1: "
+    let told = asked.filter { $0.hasPrefix("note: control: ") && $0.contains("someone") }
+    let changes = operations.filter { $0.method != "GET" && $0.isFor(role) }
+    #expect(changes.isEmpty == (role == "read"))
+    for change in changes {
+      let order = "\(who)\(change.method) \(change.path)"
+      let lines = told.filter { $0 == order || $0.hasPrefix("\(order): ") }
+      #expect(lines.count == 1 && lines.first?.hasSuffix(", not done") == false, "\(change): \(told)")
+    }
+    #expect(told.count == changes.count, "\(told)")
   }
 
   @Test func `a refusal names the role that is needed and what gives it, however the path is written`() throws {
