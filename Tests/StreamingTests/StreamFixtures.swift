@@ -20,6 +20,7 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   private let changesEvery: Int?
   /// When each key frame was made.
   private let made = Mutex<[Instant]>([])
+  private let times = Mutex<[Int64]>([])
   private var count = 0
   private var version: UInt8 = 1
   private let isChangeDue = Mutex(false)
@@ -42,6 +43,9 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
 
   var keyFrames: [Instant] { made.withLock { $0 } }
 
+  /// When each picture was made, by the clock of ``TestSocket/Datagram/arrival``.
+  var pictureTimes: [Int64] { times.withLock { $0 } }
+
   /// Has the stream have other parameter sets from the next picture on, which is a key frame.
   func changeParameterSets() { isChangeDue.withLock { $0 = true } }
 
@@ -57,6 +61,9 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
       defer { isDue = false }
       return isDue
     }
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    times.withLock { $0.append(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)) }
     let isChange = changesEvery.map { count > 0 && count.isMultiple(of: $0) } ?? isDue
     let isKey = keyFrame || isChange
     if isKey { made.withLock { $0.append(.now()) } }
