@@ -19,6 +19,8 @@ import Testing
     let behaviour = Mutex(Behaviour.delivers)
     let hangsInClosing = Atomic(false)
     let reads = Atomic<Int>(0)
+    /// The time of the last reading before the clock paces them, and of each one after it.
+    let paced = Mutex<[Instant]>([])
     let isClosed = Atomic(false)
     var hasClosed: Bool { isClosed.load(ordering: .acquiring) }
     /// Ends a hang.
@@ -40,6 +42,11 @@ import Testing
       switch behaviour.withLock({ $0 }) {
       case .delivers: return deliver(1000, into: memory)
       case .doesNotWait:
+        // A reading that the clock paces is for a period, and another one for more.
+        paced.withLock { paced in
+          if memory.count > 480 { paced.removeAll() }
+          paced.append(.now())
+        }
         memory.update(repeating: 1000)
         return .samples(memory.count, first: .now(), .driver)
       case .hasNothingAtOnce: return .nothing
@@ -142,27 +149,21 @@ import Testing
     let card = try #require(bench.card)
     card.behave(.doesNotWait)
     #expect(bench.fill { bench.microphone.condition.times == .clock })
-    /// A hundred blocks, with the periods of 10 ms, readings and silent samples meanwhile.
-    func measure() -> (periods: Double, readings: Double, silent: Double) {
-      let begin = Instant.now()
-      let (reads, blocks) = (card.reads.load(ordering: .relaxed), bench.microphone.condition.unstampedBlocks)
-      let silent = bench.microphone.condition.silentSamples
-      #expect(bench.fill { bench.microphone.condition.unstampedBlocks >= blocks + 100 })
-      return (
-        (Instant.now() - begin).seconds * 100, Double(card.reads.load(ordering: .relaxed) - reads),
-        Double(bench.microphone.condition.silentSamples - silent)
-      )
-    }
-    // A reading for each 10 ms, and not more; a pause of the machine leaves some out. After a pause before the first
-    // block some are late: then again.
-    var (periods, readings, silent) = measure()
-    for _ in 0..<4 where readings > periods + 10 { (periods, readings, silent) = measure() }
-    #expect(readings <= periods + 10, "\(readings) \(periods)")
+    let begin = Instant.now()
+    let blocks = bench.microphone.condition.unstampedBlocks
+    let silent = bench.microphone.condition.silentSamples
+    #expect(bench.fill { bench.microphone.condition.unstampedBlocks >= blocks + 100 })
+    // Each reading after the end of the one before, 10 ms of samples later: a pause of the machine only leaves some out.
+    let readings = card.paced.withLock { $0 }
+    #expect(readings.count > 100)
+    let early = readings.indices.filter { readings[$0] < readings[0] + .milliseconds(10) * Int64($0 - 1) }
+    #expect(early.isEmpty, "\(readings.map { ($0 - readings[0]).milliseconds })")
     let times = bench.events.map(\.description)
     let words = "the microphone scripted does not wait for its samples, so nightjar takes 48000 of them a second"
     #expect(times.count { $0.hasPrefix(words) } == 1, "\(times)")
     // The samples are heard, one after the other, unless the machine has paused.
-    #expect(silent / 48_000 < periods / 100 / 2 + 0.1)
+    let silence = Double(bench.microphone.condition.silentSamples - silent) / 48_000
+    #expect(silence < (Instant.now() - begin).seconds / 2 + 0.1)
     #expect(bench.microphone.condition.losses == 0 && bench.microphone.condition.drift == 0)
   }
 
