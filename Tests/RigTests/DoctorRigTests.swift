@@ -17,6 +17,28 @@ import Testing
     try DoctorReport(["--source", source, "--encoder", "x264"] + options, own: own, before: before, in: directory)
   }
 
+  /// A report that is `right`. Where it is not, another one is made, three times at most and only if the machine was held
+  /// up while the doctor measured, which lowers the rate.
+  ///
+  /// - Parameter isHeldUp: judges that by the longest pause of a heartbeat meanwhile, in seconds.
+  private func doctor(
+    _ source: String, _ options: [String], isHeldUp: (Double) throws -> Bool, right: (DoctorReport) throws -> Bool
+  ) throws -> DoctorReport {
+    let heartbeat = try Heartbeat()
+    var report = try doctor(source, options)
+    for _ in 0..<3 where try !right(report) && isHeldUp(heartbeat.longestPause) {
+      heartbeat.forget()
+      report = try doctor(source, options)
+    }
+    return report
+  }
+
+  /// A report on a camera of five pictures a second: so slow that a machine reaches it that is held up for less than an
+  /// interval. Half of that may be what a heartbeat sees of such a pause.
+  private func steadyReport(_ source: String, _ options: [String] = []) throws -> DoctorReport {
+    try doctor(source, options + ["--fps", "5"], isHeldUp: { $0 > 0.1 }, right: { $0.has("rate") })
+  }
+
   private func problem(_ key: String, in report: DoctorReport) throws -> DoctorReport.Finding {
     let finding = try #require(report[key], "\(report.findings)")
     #expect(finding.status == "problem" && report.exitCode == 1)
@@ -29,11 +51,7 @@ import Testing
   }
 
   @Test func `a camera that is well reaches its rate, and its format and driver are told`() throws {
-    // So slow that a machine that is held up reaches it too.
-    let node = try Vivid.node(0)
-    var report = try doctor(node, ["--size", "640x360", "--fps", "5"])
-    // Unless it is held up while the doctor measures.
-    for _ in 0..<3 where !report.has("rate") { report = try doctor(node, ["--size", "640x360", "--fps", "5"]) }
+    let report = try steadyReport(try Vivid.node(0), ["--size", "640x360"])
     let rate = try #require(report["rate"], "\(report.findings)")
     #expect(rate.figures["fps_agreed"] == 5 && abs((rate.figures["fps"] ?? 0) - 5) < 0.8, "\(rate)")
     #expect(report["camera"]?.text.contains("vivid") == true && rate.text.contains("640x360"))
@@ -53,11 +71,8 @@ import Testing
     #expect(busy.text == "\(node) is in use by nightjar (process \(holder.identifier))", "\(busy)")
     try mend(busy.commands.first)
     #expect(try holder.wait(limit: 60).status == 0)
-    var mended = try doctor(node, ["--fps", "5"])
-    #expect(!mended.has("camera-busy"), "\(mended.findings)")
-    // Unless the machine is held up while the doctor measures.
-    for _ in 0..<3 where !mended.has("rate") { mended = try doctor(node, ["--fps", "5"]) }
-    #expect(mended.has("rate"), "\(mended.findings)")
+    let mended = try steadyReport(node)
+    #expect(!mended.has("camera-busy") && mended.has("rate"), "\(mended.findings)")
   }
 
   @Test func `a camera that a stream has is left alone, and that stream is asked`() throws {
@@ -170,9 +185,14 @@ import Testing
     let low = try #require(dark["rate-low"], "\(dark.findings)")
     #expect(try rate(dark) < 10, "\(low)")
     try mend(low.commands.first)
-    var full = try doctor(node, options)
-    // What holds the machine up while the doctor measures lowers the rate too.
-    for _ in 0..<3 where try rate(full) <= 1.3 * rate(dark) { full = try doctor(node, options) }
+    var late = try camera.state().late
+    /// The camera counts what it could not send; the doctor loses what comes while it is held up.
+    func isHeldUp(pause: Double) throws -> Bool {
+      let before = late
+      late = try camera.state().late
+      return pause > 0.2 || late - before >= 5
+    }
+    let full = try doctor(node, options, isHeldUp: isHeldUp) { try rate($0) > 1.3 * rate(dark) }
     #expect(try rate(full) > 1.3 * rate(dark), "\(full.findings)")
     try camera.command("stall")
     let none = try problem("rate-none", in: doctor(node, options))
