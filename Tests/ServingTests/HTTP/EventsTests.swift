@@ -16,15 +16,7 @@ import Testing
     func stream(
       _ arguments: [String], _ query: String = "", until end: String = "\n\n"
     ) throws -> ServedControl.Answer {
-      var answer = try served.curl(["--max-time", "2"] + arguments, "/v1/events\(query)")
-      // What is not answered within this time, or in part, on a machine that is busy, is asked again.
-      func isWhole() -> Bool {
-        answer.status > 0 && (answer.status != 200 || answer.body.contains(end) && answer.body.hasSuffix("\n\n"))
-      }
-      for _ in 0..<10 where !isWhole() {
-        answer = try served.curl(["--max-time", "2"] + arguments, "/v1/events\(query)")
-      }
-      return answer
+      try served.stream(arguments, "/v1/events\(query)") { $0.contains(end) && $0.hasSuffix("\n\n") }
     }
     let answers = [
       try stream([], "?after=0", until: "data: "), try stream(["-H", "Last-Event-ID: 0"], until: "data: "),
@@ -42,14 +34,27 @@ import Testing
       #expect(event["confidence"] as? Double == 0.83)
       #expect(event["pictures"] as? [String] == ["before", "after"])
     }
-    #expect(try stream([], "?after=1").body == "retry: 2000\n\n")
-    #expect(try stream([]).body == "retry: 2000\n\n")
     for bad in ["?after=-1", "?after=x", "?after=", "?after=99999999999999999999999"] {
       #expect(try stream([], bad).status == 400, "\(bad)")
     }
     #expect(try stream(["-H", "Last-Event-ID: twelve"]).status == 400)
     #expect(try served.curl([], "/v1/events/history?limit=0").status == 400)
     #expect(try served.curl([], "/v1/events/history?limit=1001").status == 400)
+  }
+
+  @Test func `a client that has the last event, or wants none, gets the next one first`() throws {
+    let served = try ServedControl()
+    let clients = try ["?after=1", ""].map { query in
+      try Subprocess(
+        ["curl", "-sSN", "--unix-socket", served.socket, "http://localhost/v1/events\(query)"], in: served.directory)
+    }
+    defer { for client in clients { client.send(SIGKILL) } }
+    for client in clients { try #require(eventually { client.outputSoFar.hasPrefix("retry: 2000\n\n") }) }
+    #expect(try served.curl(["-d", "{}"], "/v1/events/ack").status == 200)
+    for client in clients {
+      try #require(eventually { client.outputSoFar.contains("data: ") })
+      #expect(Self.identifiers(in: client.outputSoFar) == ["2"], "\(client.outputSoFar)")
+    }
   }
 
   @Test func `nightjar events shows what happens, and an acknowledgement reaches it`() throws {

@@ -73,6 +73,13 @@ final class NetworkControl {
       headers: (try? String(contentsOfFile: body + ".headers", encoding: .utf8)) ?? "", curl: result.status)
   }
 
+  /// Asks by curl for a stream; see ``ServedControl/stream(_:in:until:)``.
+  func stream(_ arguments: [String], _ route: String) throws -> ServedControl.Answer {
+    let certificate = ["--cacert", served.directory.path("tls-identity.pem")]
+    return try ServedControl.stream(
+      certificate + arguments + ["https://localhost:\(port)\(route)"], in: served.directory, until: { _ in true })
+  }
+
   var basic: [String] { ["-u", "alice:\(Self.password)"] }
   var bearer: [String] { ["-H", "Authorization: Bearer \(token)"] }
 

@@ -65,6 +65,14 @@ final class ServedControl {
     return try process.wait(limit: 60).outputText.split(separator: "\n").map(String.init)
   }
 
+  /// The number of connections that the server has, by the kernel's account. Among them are those that it has not
+  /// accepted yet, and those whose client has gone and that it has not closed yet.
+  func connections() throws -> Int {
+    let sockets = try KernelFile.text("/proc/net/unix").split(separator: "\n").count { $0.hasSuffix(" \(socket)") }
+    // One of them listens.
+    return sockets - 1
+  }
+
   /// Asks by curl.
   func curl(_ arguments: [String], _ route: String, before: [String] = []) throws -> Answer {
     let body = directory.path("body-\(UUID().uuidString)")
@@ -75,6 +83,32 @@ final class ServedControl {
     return Answer(
       status: Int(result.outputText) ?? -1, body: (try? String(contentsOfFile: body, encoding: .utf8)) ?? "",
       headers: (try? String(contentsOfFile: headers, encoding: .utf8)) ?? "", curl: result.status)
+  }
+
+  /// Asks by curl for a stream; see ``stream(_:in:until:)``.
+  func stream(
+    _ arguments: [String], _ route: String, until isEnough: (String) -> Bool = { _ in true }
+  ) throws -> Answer {
+    try Self.stream(
+      ["--unix-socket", socket] + arguments + ["http://localhost" + route], in: directory, until: isEnough)
+  }
+
+  /// Asks by curl for a stream, which has no end, and leaves once its head and so much of its body have come that
+  /// `isEnough` says so. Another answer is waited for to its end.
+  static func stream(
+    _ arguments: [String], in directory: TemporaryDirectory, until isEnough: (String) -> Bool
+  ) throws -> Answer {
+    let file = directory.path("headers-\(UUID().uuidString)")
+    let client = try Subprocess(["curl", "-sSN", "-D", file] + arguments, in: directory)
+    defer { client.send(SIGKILL) }
+    func headers() -> String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
+    _ = eventually {
+      HTTPFields(headers()).status == 200 && headers().hasSuffix("\r\n\r\n") && isEnough(client.outputSoFar)
+        || !client.isRunning
+    }
+    let status = try client.isRunning ? 0 : client.wait().status
+    return Answer(
+      status: HTTPFields(headers()).status ?? -1, body: client.outputSoFar, headers: headers(), curl: status)
   }
 
   /// `nightjar ctl`.
