@@ -5,6 +5,7 @@ import Serving
 import Synchronization
 import TLS
 import TestSupport
+import Testing
 
 /// A server of TLS on this machine whose connections do what a test wants, and tell what happened.
 final class SecureServer: Sendable {
@@ -53,6 +54,20 @@ final class SecureServer: Sendable {
     return try ServerContext(chain: [certificate(key)], key: key, protocols: protocols)
   }
 
+  /// A context with a key of RSA, made by openssl in `directory`.
+  static func rsaContext(in directory: TemporaryDirectory) throws -> ServerContext {
+    let paths = (key: directory.path("rsa-key.pem"), certificate: directory.path("rsa.pem"))
+    let made = try Subprocess.run(
+      [
+        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", paths.key,
+        "-out", paths.certificate,
+      ], in: directory)
+    try #require(made.status == 0, "\(made.error)")
+    func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
+    return try ServerContext(
+      chain: Certificate.all(pem: bytes(paths.certificate)), key: PrivateKey(pem: bytes(paths.key)))
+  }
+
   static func certificate(_ key: PrivateKey) throws -> Certificate {
     try .server(
       .init(
@@ -60,11 +75,12 @@ final class SecureServer: Sendable {
         validity: 1_700_000_000...4_000_000_000), key: key)
   }
 
+  /// Starts one whose certificate is made for the test, unless `context` is given.
   init(
-    _ manner: Manner, protocols: [String] = [], halfClosure: Bool = true,
+    _ manner: Manner, protocols: [String] = [], context: ServerContext? = nil, halfClosure: Bool = true,
     handshakeTime: TimeAmount = TLSHandler.handshakeTime
   ) throws {
-    let context = try Self.context(protocols: protocols)
+    let context = try context ?? Self.context(protocols: protocols)
     let report = Reporter()
     self.report = report
     directory = try TemporaryDirectory()

@@ -45,8 +45,8 @@ import Testing
 
   @Test(arguments: [
     "-tls1 -cipher ALL:@SECLEVEL=0", "-tls1_1 -cipher ALL:@SECLEVEL=0",
-    // No forward secrecy, and no authenticated encryption.
-    "-tls1_2 -cipher AES128-GCM-SHA256", "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA",
+    // No authenticated encryption.
+    "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA",
   ])
   func `an older TLS version is refused, and the next client is served`(options: String) throws {
     let server = try SecureServer(.echo)
@@ -55,6 +55,20 @@ import Testing
     #expect(eventually { server.report.now.closures == 1 })
     guard case .handshake? = server.report.now.errors.first else { throw CocoaError(.featureUnsupported) }
     #expect(try openssl(server, "-tls1_3").outputText.contains("\nhello\n"))
+  }
+
+  @Test(arguments: ["AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA"])
+  func `without forward secrecy or authenticated encryption a client is refused, though the key could do it`(
+    cipher: String
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let server = try SecureServer(.echo, context: SecureServer.rsaContext(in: directory))
+    let result = try openssl(server, "-tls1_2 -cipher \(cipher)", input: "await alert")
+    #expect(result.outputText.contains("alert handshake failure") && result.status != 0, "\(result.outputText)")
+    #expect(eventually { server.report.now.closures == 1 })
+    guard case .handshake? = server.report.now.errors.first else { throw CocoaError(.featureUnsupported) }
+    let served = try openssl(server, "-tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256").outputText
+    #expect(served.contains("Cipher is ECDHE-RSA-AES128-GCM-SHA256") && served.contains("\nhello\n"), "\(served)")
   }
 
   @Test func `renegotiation is refused`() throws {
