@@ -183,6 +183,7 @@ import Testing
   func `without a common profile there are no keys`(options: String) throws {
     let directory = try TemporaryDirectory()
     let outcome = try serve(options, in: directory)
+    #expect(outcome.state == .established, "\(outcome.client)")
     #expect(outcome.profile == nil && outcome.keys.isEmpty)
   }
 }
