@@ -32,7 +32,7 @@ import Testing
     let line = try #require(program.log.commands(for: "GStreamer").first)
     let file = directory.path("sound.raw")
     // GStreamer ends when both have ended.
-    let command = line.replacingOccurrences(of: "autovideosink sync=false", with: "identity eos-after=60 ! fakesink")
+    let command = line.replacingOccurrences(of: "autovideosink sync=false", with: countingSink(60))
       .replacingOccurrences(of: "autoaudiosink", with: "identity eos-after=150 ! filesink location=\(file)")
     #expect(command.contains("fakesink") && command.contains("filesink"))
     let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)

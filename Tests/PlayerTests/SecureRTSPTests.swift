@@ -35,7 +35,7 @@ import Testing
           + "\(countingSink(20)) s. ! application/x-rtp,media=audio ! queue ! rtpopusdepay ! opusdec ! "
           + countingSink(50),
       ]
-    try expectPlayed(try .branches(command, in: program.directory) { false })
+    try expectPlayed(try .branches(command, in: program.directory) { false }, counters: 2)
   }
 
   @Test(arguments: ["AES_CM_128_HMAC_SHA1_80", "AEAD_AES_128_GCM"])

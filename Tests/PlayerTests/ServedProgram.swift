@@ -93,10 +93,10 @@ func expectDecoded(_ process: Subprocess, size: String = "320x240") throws {
   }
 }
 
-/// Expects that GStreamer has got its pictures.
-func expectPlayed(_ process: Subprocess) throws {
+/// Expects that GStreamer has got its pictures, or what each of several counters counts.
+func expectPlayed(_ process: Subprocess, counters: Int = 1) throws {
   let result = try process.wait(limit: 60)
-  #expect(result.hasPlayed, "\(result.outputText)\(result.error)")
+  #expect(result.hasPlayed && result.finishedCounters == counters, "\(result.outputText)\(result.error)")
 }
 
 /// Another program at a TCP port of this machine.

@@ -149,7 +149,7 @@
         ], in: directory)
       defer { program.send(SIGTERM) }
       // It ends once it has decoded a second of both.
-      try expectPlayed(player)
+      try expectPlayed(player, counters: 2)
     }
 
     @Test func `who only listens leaves the encoder of pictures at rest, and gets silence while it is muted`() throws {

@@ -9,12 +9,18 @@ import Glibc
 package func countingSink(_ pictures: Int) -> String { "fakesink sync=false num-buffers=\(pictures)" }
 
 extension Subprocess.Result {
-  /// `true` if a pipeline of `gst-launch-1.0` (without `-q`) got all that it waits for, such as the pictures that
-  /// ``countingSink(_:)`` counts. A fault before that ends it without these words.
+  /// The number of a pipeline's counters (``countingSink(_:)``) that have got all that they count, by GStreamer's own log.
+  package var finishedCounters: Int {
+    let lines = error.split(separator: "\n").filter { $0.hasSuffix("> we are EOS") }
+    return Set(lines.compactMap { $0.split(separator: "<").last }).count
+  }
+
+  /// `true` if a pipeline of `gst-launch-1.0` (without `-q`) has ended because a counter got all that it counts. A fault
+  /// before that ends it without these words, and the end of the stream, as by BYE, leaves the counter unfinished.
   ///
   /// Its status tells of its own end too. Within TLS, GStreamer 1.22 at times cancels the PAUSE that it is sending
   /// itself, and says that it could not write: "Received end-of-file".
-  package var hasPlayed: Bool { outputText.contains("Got EOS from element") }
+  package var hasPlayed: Bool { outputText.contains("Got EOS from element") && finishedCounters > 0 }
 }
 
 extension Subprocess {

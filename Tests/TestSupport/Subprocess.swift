@@ -37,7 +37,8 @@ package final class Subprocess: @unchecked Sendable {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments
     // The machine's own configuration is none of a test's, and the browsers' port may be another test's.
-    var own = ["NIGHTJAR_CONFIG": "none"]
+    // GStreamer tells by its log what ``countingSink(_:)`` has counted.
+    var own = ["NIGHTJAR_CONFIG": "none", "GST_DEBUG": "fakesink:5", "GST_DEBUG_NO_COLOR": "1"]
     if arguments.contains(where: { $0.contains("--http") }) { own["NIGHTJAR_WEBRTC_PORT"] = "0" }
     process.environment = ProcessInfo.processInfo.environment.merging(own) { $1 }
       .merging(environment) { $1 }
