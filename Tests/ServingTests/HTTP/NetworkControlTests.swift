@@ -273,6 +273,15 @@ import Testing
     #expect(try server.curl(server.bearer, "/v1/status").status == 200)
   }
 
+  @Test(arguments: [("h2,http/1.1", "ALPN protocol: http/1.1"), ("h2", "No ALPN negotiated")])
+  func `of the versions that a client offers, HTTP 1_1 is chosen`(offered: String, line: String) throws {
+    let server = try NetworkControl(letsIn: false)
+    let result = try Subprocess.run(
+      ["sh", "-c", "echo | openssl s_client -alpn \(offered) -connect 127.0.0.1:\(server.port)"],
+      in: server.served.directory)
+    #expect(result.outputText.contains("\n\(line)\n"), "\(result.outputText)\(result.error)")
+  }
+
   @Test func `a port that is taken is one line`() throws {
     let server = try NetworkControl()
     let directory = server.served.directory
