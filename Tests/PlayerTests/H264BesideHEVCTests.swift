@@ -78,7 +78,7 @@
     }
 
     @Test func `the description of HEVC names the URL of H.264, and ffmpeg shows it`() throws {
-      let program = try ServedProgram(Self.options)
+      let program = try ServedProgram(Self.options + ["--audio", "test"])
       let probe = try Subprocess.run(
         [
           "ffprobe", "-v", "error", "-rtsp_transport", "tcp", "-show_entries", "format_tags", "-of", "default=nw=1",
@@ -86,6 +86,14 @@
         ], in: program.directory, limit: 60)
       let words = "TAG:comment=H.264 for players without HEVC: \(program.url())/h264"
       #expect(probe.outputText.contains(words), "\(probe.outputText) \(probe.error)")
+      // Players that are stricter than ffmpeg read it too, and that of the H.264.
+      for (path, codec, lines) in [("camera", "H265", 1), ("camera/h264", "H264", 0)] {
+        let text = try RTSPClient(port: program.port, path: path).request("DESCRIBE").body
+        let media = try PlayableMedia.of(text)
+        #expect(media.map(\.codec) == [codec, "OPUS"], "\(text)")
+        #expect(media.map(\.control) == ["trackID=0", "trackID=1"], "\(text)")
+        #expect(DescriptionLines(text)["i"].count == lines, "\(text)")
+      }
     }
 
     @Test(.enabled(if: sysconf(CInt(_SC_NPROCESSORS_ONLN)) <= 24, "a hundredth of more processors suffices"))

@@ -58,6 +58,7 @@
       let before = try RTSPClient(port: program.port).request("DESCRIBE").body
       #expect(DescriptionLines(before).encodings.first == "H265/90000", "\(before)")
       #expect(before.contains("sprop-sps="), "\(before)")
+      #expect(try PlayableMedia.of(before).map(\.codec) == ["H265"])
       let player = try program.ffmpeg(program.url(), frames: 200, options: ["-autorotate", "0"])
       #expect(eventually { player.errorSoFar.contains("frame=") })
       _ = try program.control("rotate", "90")

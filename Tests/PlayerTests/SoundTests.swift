@@ -82,6 +82,9 @@
     @Test(arguments: ["tcp", "udp"])
     func `ffmpeg plays picture and sound in step`(transport: String) throws {
       let program = try ServedProgram(["--audio", "test"] + Self.allPictures)
+      let media = try PlayableMedia.of(RTSPClient(port: program.port).request("DESCRIBE").body)
+      #expect(media.map(\.codec) == ["H264", "OPUS"], "\(media)")
+      #expect(media.map(\.control) == ["trackID=0", "trackID=1"], "\(media)")
       let log = try Self.play(FFmpegTransport.options(transport) + ["-i", program.url()], in: program.directory)
       Self.expectInStep(log)
     }
@@ -106,8 +109,8 @@
       defer { program.send(SIGTERM) }
       #expect(eventually { program.log.isStreaming }, "\(program.errorSoFar)")
       if kind != "mp2t" {
-        let media = DescriptionLines(try String(contentsOfFile: description, encoding: .utf8))["m"]
-        #expect(media.map { $0.prefix { $0 != " " } } == ["video", "audio"], "\(media)")
+        let media = try PlayableMedia.of(String(contentsOfFile: description, encoding: .utf8))
+        #expect(media.map(\.codec) == ["H264", "OPUS"], "\(media)")
       }
       let input =
         kind == "mp2t"

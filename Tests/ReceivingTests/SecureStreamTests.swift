@@ -112,6 +112,7 @@ import Testing
     let (program, description) = try Self.sender(url, sdp: directory.path("stream.sdp"), in: directory)
     defer { program.send(SIGTERM) }
     #expect(description.contains("a=crypto:") == (name == "srtp"))
+    #expect(try PlayableMedia.of(description).map(\.codec) == ["H264", "OPUS"])
     let outcome = try await StreamOutcome.of(
       .sessionDescription(description), Self.configuration(), pictures: 20, seconds: 1.5)
     // The stream may have begun before the receiver: what comes before the first key frame is marked as damaged.

@@ -99,6 +99,7 @@ struct WatchGroupTests {
     defer { sender.end() }
     let text = try String(contentsOfFile: sdp, encoding: .utf8)
     #expect(text.contains("a=source-filter") == destination.contains("232."))
+    #expect(try PlayableMedia.of(text).map(\.codec) == ["H264", "OPUS"])
     let result = try sender.watch([sdp, "--interface", "lo", "--for", "3s", "--expect-fps", "2.5"])
     Self.expectBoth(result)
     let wrong = try sender.watch([sdp, "--interface", "no-such", "--for", "30s"])

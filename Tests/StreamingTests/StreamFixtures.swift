@@ -4,6 +4,7 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Sound
 import Streaming
 import Synchronization
 import TestSupport
@@ -99,13 +100,14 @@ final class RunningPipeline {
 
   init(
     _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000,
-    frameRate: FrameRate = .thirty, from source: (any VideoSource)? = nil, restsUnwatched: Bool = false
+    frameRate: FrameRate = .thirty, from source: (any VideoSource)? = nil,
+    sound: (source: any SoundSource, settings: SoundSettings)? = nil, restsUnwatched: Bool = false
   ) throws {
     self.encoder = encoder
     pipeline = try Pipeline(
       source: try source ?? SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: frameRate),
-      encoder: encoder, destinations: destinations, keyFrameInterval: Duration(seconds: keyFrameInterval),
-      pacing: pacing, restsUnwatched: restsUnwatched)
+      encoder: encoder, destinations: destinations, sound: sound,
+      keyFrameInterval: Duration(seconds: keyFrameInterval), pacing: pacing, restsUnwatched: restsUnwatched)
     try pipeline.start()
   }
 

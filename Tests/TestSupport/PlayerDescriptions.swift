@@ -18,6 +18,8 @@ package struct Live555Description {
     package fileprivate(set) var codec = ""
     /// Hertz.
     package fileprivate(set) var frequency = 0
+    /// The channels of sound; 1 where `a=rtpmap` names none.
+    package fileprivate(set) var channels = 1
     /// `a=control`.
     package fileprivate(set) var control: String?
     /// The parameters of all `a=fmtp`, whichever their payload type, names in small letters.
@@ -38,6 +40,10 @@ package struct Live555Description {
   package private(set) var media: [Media] = []
   /// Its complaints: a bad `m=` line is left out with all that follows up to the next.
   package private(set) var complaints: [String] = []
+
+  /// The codecs for which it has a source (`MediaSubsession::createSourceObjects`), as far as this program and its
+  /// tests have them.
+  private static let codecs: Set<String> = ["H264", "H265", "MP2T", "OPUS", "L16"]
 
   /// Reads one.
   ///
@@ -69,6 +75,7 @@ package struct Live555Description {
       }
       (media[index].codec, media[index].frequency) = ("MP2T", 90_000)
     }
+    complaints += media.filter { !Self.codecs.contains($0.codec) }.map { "RTP payload format \($0.codec) unknown" }
   }
 
   /// `m=%s %hu RTP/AVP %u` or `m=%s %hu RTP/SAVP %u` (or UDP, which is not RTP), with or without `/%u` behind the port.
@@ -92,6 +99,7 @@ package struct Live555Description {
       guard fields.count == 2, Int(fields[0]) == media[last].payloadType, let codec = parts.first else { return }
       media[last].codec = codec.uppercased()
       media[last].frequency = parts.count > 1 ? Int(parts[1]) ?? 0 : 90_000
+      media[last].channels = parts.count > 2 ? Int(parts[2]) ?? 0 : 1
     } else if let value = value("control") {
       media[last].control = value.split(separator: " ").first.map(String.init)
     } else if let value = value("fmtp") {
@@ -117,12 +125,20 @@ package struct Media3Description {
 
   /// The medium that is received of one `m=` line.
   package struct Media {
+    /// `video` or `audio`.
+    package let medium: String
     /// The one payload type.
     package let payloadType: Int
     /// As `a=rtpmap` writes it.
     package let encoding: String
+    /// Hertz.
+    package let clockRate: Int
+    /// The channels of sound; 1 where `a=rtpmap` names none.
+    package let channels: Int
     /// By their names; of two of one name the last.
     package let attributes: [String: String]
+    /// The parameters of `a=fmtp`.
+    package let parameters: [String: String]
   }
 
   /// The received media.
@@ -133,18 +149,13 @@ package struct Media3Description {
   /// - Throws: ``Malformed``.
   package init(_ text: String) throws {
     var session: Set<Character> = []
-    var open: (payloadType: Int, attributes: [String: String])?
+    var open: (medium: String, payloadType: Int, attributes: [String: String])?
     func closed() throws -> [Media] {
       guard let open else { return [] }
-      let fields = (open.attributes["rtpmap"] ?? "").split(separator: " ")
-      let parts = fields.last?.split(separator: "/") ?? []
-      guard fields.count == 2, Int(fields[0]) != nil, parts.count >= 2, Int(parts[1]) != nil else {
-        throw Malformed(description: "rtpmap \(open.attributes["rtpmap"] ?? "is missing")")
-      }
-      return [Media(payloadType: open.payloadType, encoding: String(parts[0]), attributes: open.attributes)]
+      return [try Media(open.medium, payloadType: open.payloadType, open.attributes)]
     }
     for line in text.components(separatedBy: "\r\n") where !line.isEmpty {
-      guard let type = line.first, type.isLowercase, line.dropFirst().first == "=", line.count > 2 else {
+      guard let type = line.first, ("a"..."z").contains(type), line.dropFirst().first == "=", line.count > 2 else {
         throw Malformed(description: line)
       }
       let value = line.dropFirst(2)
@@ -155,20 +166,86 @@ package struct Media3Description {
         throw Malformed(description: line)
       case "a":
         let pair = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard !pair[0].isEmpty, !pair[0].contains(" ") else { throw Malformed(description: line) }
+        guard !pair[0].isEmpty, pair[0].allSatisfy(Self.isTokenCharacter) else { throw Malformed(description: line) }
         open?.attributes[String(pair[0])] = pair.count == 2 ? String(pair[1]) : ""
       case "m":
         media += try closed()
-        // The whole value, and no more than four fields.
+        // The whole value, and no more than four fields. A medium whose port or type is no number is left out by newer
+        // releases, and ends the attempt of older ones.
         let fields = value.split(separator: " ", omittingEmptySubsequences: false)
         guard fields.count == 4, Int(fields[1]) != nil, let payloadType = Int(fields[3]) else {
           throw Malformed(description: line)
         }
-        open = (payloadType, [:])
+        open = (String(fields[0]), payloadType, [:])
       default: break
       }
     }
     media += try closed()
     guard session.isSuperset(of: "ost") else { throw Malformed(description: "no origin, name or time") }
+  }
+
+  /// `token-char` of RFC 8866 section 9.
+  private static func isTokenCharacter(_ character: Character) -> Bool {
+    character.isASCII && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`{|}~".contains(character))
+  }
+}
+
+extension Media3Description.Media {
+  /// Reads the attributes of a medium.
+  fileprivate init(_ medium: String, payloadType: Int, _ attributes: [String: String]) throws {
+    func malformed(_ what: String) -> Media3Description.Malformed { .init(description: "\(what) of \(medium)") }
+    let map = (attributes["rtpmap"] ?? "").split(separator: " ", maxSplits: 1)
+    let parts = map.last?.split(separator: "/") ?? []
+    guard map.count == 2, Int(map[0]) != nil, parts.count >= 2, let clockRate = Int(parts[1]), clockRate > 0,
+      let channels = parts.count == 3 ? Int(parts[2]) : 1
+    else { throw malformed("rtpmap \(attributes["rtpmap"] ?? "is missing")") }
+    let encoding = String(parts[0])
+    var parameters: [String: String] = [:]
+    if let text = attributes["fmtp"] {
+      let fields = text.split(separator: " ", maxSplits: 1)
+      guard fields.count == 2 else { throw malformed("fmtp \(text)") }
+      for parameter in fields[1].split(separator: ";") {
+        // Each has a value, and no name comes twice.
+        let pair = parameter.drop(while: \.isWhitespace).split(separator: "=", maxSplits: 1)
+        guard pair.count == 2, parameters.updateValue(String(pair[1]), forKey: String(pair[0])) == nil else {
+          throw malformed("parameter \(parameter)")
+        }
+      }
+    }
+    let isComplete =
+      switch encoding.uppercased() {
+      case "H264": parameters["sprop-parameter-sets"]?.split(separator: ",").count == 2
+      case "H265": ["sprop-vps", "sprop-sps", "sprop-pps"].allSatisfy { parameters[$0] != nil }
+      case "OPUS": clockRate == 48_000
+      default: true
+      }
+    guard isComplete else { throw malformed("parameters \(parameters)") }
+    self.init(
+      medium: medium, payloadType: payloadType, encoding: encoding, clockRate: clockRate, channels: channels,
+      attributes: attributes, parameters: parameters)
+  }
+}
+
+/// The media of a session description that live555 and Media3 both play.
+package enum PlayableMedia {
+  /// Returns the media of `text`, as live555 reads them.
+  ///
+  /// - Throws: the complaint of the player that receives not all of them, or the difference between both.
+  package static func of(_ text: String) throws -> [Live555Description.Media] {
+    let (live555, media3) = (try Live555Description(text), try Media3Description(text))
+    let read = live555.media.map { medium in
+      "\(medium.medium) \(medium.payloadType) \(medium.codec)/\(medium.frequency)/\(medium.channels) "
+        + (medium.control ?? "")
+    }
+    let other = media3.media.map { medium in
+      "\(medium.medium) \(medium.payloadType) \(medium.encoding.uppercased())/\(medium.clockRate)/\(medium.channels) "
+        + (medium.attributes["control"] ?? "")
+    }
+    guard live555.complaints.isEmpty, read == other else {
+      let complaints = live555.complaints.joined(separator: ", ")
+      throw Live555Description.Refused(
+        description: "live555 reads \(read), and Media3 \(other). \(complaints)\n\(text)")
+    }
+    return live555.media
   }
 }

@@ -12,6 +12,8 @@ import Testing
     "sprop-sps": "QgEBAWAAAAMAkAAAAwAAAwA8oAoIDxZZWaSTK8BaAgAAAwACAAADADIQ", "sprop-pps": "RAHBcrRiQA==",
   ]
 
+  private static let cryptography = "1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
+
   private static func payload(_ codec: String) throws -> PayloadDescription {
     let frameRate = FrameRate(30_000, 1001)
     switch codec {
@@ -66,7 +68,7 @@ import Testing
       var (multiplexed, filtered, encrypted, keyed) = (plain, plain, plain, plain)
       multiplexed.media[0].multiplexesControl = true
       filtered.sourceFilter = address.contains(":") ? .loopback6 : .loopback
-      encrypted.media[0].cryptography = ["1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"]
+      encrypted.media[0].cryptography = [Self.cryptography]
       encrypted.media[0].source = .init(ssrc: 7, canonicalName: "nightjar@192.0.2.1")
       keyed.media[0].keyManagement = ["AQAFgAAAAAA="]
       for (description, isProtected) in [
@@ -76,6 +78,56 @@ import Testing
           description.text, codec: codec, isProtected: isProtected, isRTSP: announcement == .rtsp)
       }
     }
+  }
+
+  /// As DESCRIBE, `--sdp` and announcements have it of a camera with a microphone.
+  @Test(arguments: ["H264", "H265"], [SessionDescription.Announcement.plain, .rtsp])
+  func `live555 and Media3 read pictures and sound`(
+    codec: String, announcement: SessionDescription.Announcement
+  ) throws {
+    for address in ["192.0.2.7", "2001:db8::7", "239.1.2.3", "ff15::7"] {
+      var description = try Self.description(codec, announcement, address)
+      description.media.append(MediaDescription(.opus(.stereo), port: 5008, kilobitsPerSecond: 64))
+      if codec == "H265" {
+        description.information = "H.264 for players without HEVC: rtsp://192.0.2.1:8554/camera/h264"
+      }
+      var (multiplexed, filtered, encrypted, keyed) = (description, description, description, description)
+      filtered.sourceFilter = address.contains(":") ? .loopback6 : .loopback
+      for track in description.media.indices {
+        multiplexed.media[track].multiplexesControl = true
+        encrypted.media[track].cryptography = [Self.cryptography]
+        encrypted.media[track].source = .init(ssrc: 7 + UInt32(track), canonicalName: "nightjar@192.0.2.1")
+        keyed.media[track].keyManagement = [track == 0 ? "AQAFgAAAAAA=" : "AQAFgAAAAAE="]
+      }
+      for (description, isProtected) in [
+        (description, false), (multiplexed, false), (filtered, false), (encrypted, true), (keyed, true),
+      ] {
+        let text = description.text
+        let media = try PlayableMedia.of(text)
+        #expect(media.map(\.medium) == ["video", "audio"] && media.map(\.codec) == [codec, "OPUS"], "\(text)")
+        #expect(media.map(\.frequency) == [90_000, 48_000] && media.map(\.channels) == [1, 2], "\(text)")
+        #expect(media.allSatisfy { $0.protocolName == (isProtected ? "SRTP" : "RTP") }, "\(text)")
+        // The port is SETUP's matter, but for a group.
+        let isSettledBySetup = announcement == .rtsp && !["239.1.2.3", "ff15::7"].contains(address)
+        #expect(media.map(\.port) == (isSettledBySetup ? [0, 0] : [5004, 5008]), "\(text)")
+        #expect(media.map(\.control) == (announcement == .rtsp ? ["trackID=0", "trackID=1"] : [nil, nil]), "\(text)")
+        #expect(media.map(\.keys) == description.media.map(\.keyManagement), "\(text)")
+        // The parameters of one medium are not the other's.
+        #expect(media.map { $0.parameters["sprop-stereo"] } == [nil, "1"], "\(text)")
+      }
+    }
+  }
+
+  /// Pictures that live555 still plays, and Media3 does not.
+  @Test func `neither reads sound by AVPF with retransmissions`() throws {
+    var description = try Self.description("H264", .rtsp, "192.0.2.7")
+    description.media.append(MediaDescription(.opus(.mono), port: 5008))
+    description.media[1].profile = .avpf(retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 99))))
+    let live555 = try Live555Description(description.text)
+    #expect(live555.complaints == ["Bad SDP \"m=\" line: m=audio 0 RTP/AVPF 98 99"])
+    #expect(live555.media.map(\.codec) == ["H264"] && live555.media.map(\.control) == ["trackID=0"])
+    #expect(throws: Media3Description.Malformed.self) { try Media3Description(description.text) }
+    #expect(throws: (any Error).self) { try PlayableMedia.of(description.text) }
   }
 
   /// As openRTSP says of it, and as Media3 throws: the reason why it is offered to nobody who is not known to read it.

@@ -77,10 +77,12 @@
         let text = try bench.client(path).request("DESCRIBE", nil, ["Accept: application/sdp"])
         #expect(text.header("Content-Base") == "\(url)/", "\(text)")
         #expect(DescriptionLines(text.body)["i"] == ["H.264 for players without HEVC: \(url)/h264"], "\(text.body)")
+        #expect(try PlayableMedia.of(text.body).map(\.codec) == ["H264"])
       }
       let other = try bench.client().request("DESCRIBE", nil, ["Accept: application/sdp"])
       #expect(other.header("Content-Base") == "\(url)/h264/" && !other.body.contains("\r\ni="), "\(other)")
       #expect(Self.codecs(other.body) == ["H264/90000"], "\(other.body)")
+      #expect(try PlayableMedia.of(other.body).map(\.control) == ["trackID=0"])
       #expect(other.body.contains("sprop-parameter-sets="), "\(other.body)")
       let missing = try bench.client("garden").request("DESCRIBE")
       #expect(missing.status == 404 && missing.body.contains("/camera/h264"), "\(missing)")
@@ -117,7 +119,9 @@
       let bench = try Bench(hasSound: true)
       let client = try bench.client()
       let text = try client.request("DESCRIBE", nil, ["Accept: application/sdp"]).body
-      #expect(text.components(separatedBy: "\r\nm=").dropFirst().map { $0.prefix(5) } == ["video", "audio"], "\(text)")
+      let media = try PlayableMedia.of(text)
+      #expect(media.map(\.codec) == ["H264", "L16"], "\(text)")
+      #expect(media.map(\.control) == ["trackID=0", "trackID=1"], "\(text)")
       let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: RTP/AVP/TCP;unicast"])
       let session = "Session: \(try #require(setup.session))"
       let other = try client.request("SETUP", client.url + "/trackID=1", ["Transport: RTP/AVP/TCP;unicast", session])

@@ -44,6 +44,9 @@
       #expect(sound.hasPrefix("audio 0 RTP/AVP 98\r\n"))
       #expect(DescriptionLines(sound).attributes("rtpmap") == ["98 L16/48000/1"])
       #expect(sound.hasSuffix("a=control:trackID=1\r\n"))
+      let received = try PlayableMedia.of(text)
+      #expect(received.map(\.codec) == ["H264", "L16"] && received.map(\.frequency) == [90_000, 48_000])
+      #expect(received.map(\.control) == ["trackID=0", "trackID=1"])
       // The presentation's own URL is that of no track.
       #expect(try client.request("SETUP", bench.url, ["Transport: RTP/AVP/TCP;unicast"]).status == 459)
       let first = try client.request("SETUP", bench.url + "/trackID=0", ["Transport: RTP/AVP/TCP;unicast"])

@@ -1,6 +1,7 @@
 import Foundation
 import Media
 import RTP
+import Sound
 import Streaming
 import TestSupport
 import Testing
@@ -56,8 +57,7 @@ import Testing
     #expect(first.lines.first == "v=0" && first.lines.contains { $0.hasPrefix("c=IN") && $0.contains(group) })
     #expect(first.lines.contains { $0.hasPrefix("a=fmtp:96 ") && $0.contains("sprop-parameter-sets=") })
     let text = first.lines.joined(separator: "\r\n")
-    #expect(try Live555Description(text).media.first?.codec == "H264")
-    #expect(try Media3Description(text).media.first?.encoding == "H264")
+    #expect(try PlayableMedia.of(text).map(\.codec) == ["H264"])
     // Three more in the first seconds, and then not before its time.
     for _ in 0..<3 {
       let again = try #require(next(listener, of: group, port: port))
@@ -95,6 +95,18 @@ import Testing
     }
     #expect(origins[0].count == 6 && origins[0][1] == origins[1][1])
     #expect(try #require(UInt64(origins[1][2])) > (try #require(UInt64(origins[0][2]))))
+  }
+
+  @Test(arguments: sets) func `sound is announced with the pictures`(group: String) throws {
+    let port = try UDPPort.free()
+    let listener = try listener(of: group)
+    let running = try RunningPipeline(
+      try SizedEncoder(keyBytes: 3000, bytes: 500),
+      to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")], sound: (try ToneSource(), SoundSettings()))
+    defer { running.end() }
+    let heard = try #require(next(listener, of: group, port: port))
+    let media = try PlayableMedia.of(heard.lines.joined(separator: "\r\n"))
+    #expect(media.map(\.codec) == ["H264", "OPUS"] && media.map(\.port) == [port, port + 4], "\(heard.lines)")
   }
 
   @Test func `without being asked nothing is announced`() throws {

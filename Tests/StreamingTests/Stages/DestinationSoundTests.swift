@@ -18,10 +18,10 @@ import Testing
       sound: (try ToneSource(), SoundSettings()), keyFrameInterval: Duration(seconds: 1))
   }
 
-  /// Returns the ports in the description of a destination: of its pictures, and of its sound.
+  /// Returns the ports in the description of a destination, as players read it: of its pictures, and of its sound.
   private static func ports(_ pipeline: Pipeline, _ id: ViewerID) throws -> [String] {
     let description = try #require(pipeline.sessionDescription(for: id, sessionID: 1))
-    return DescriptionLines(description.text)["m"].map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+    return try PlayableMedia.of(description.text).map { "\($0.medium) \($0.port)" }
   }
 
   private static func destination(_ options: String, port: UInt16 = 5004) throws -> StreamDestination {
