@@ -115,9 +115,9 @@ check-long: ## What takes long: the tests of a debug build, every setting of VA-
 	$(LONG_TESTS) ManyViewersTests
 	$(LONG_TESTS) ConnectionChurnTests
 	@# Eight hours without a false cry and half an hour of a card whose clock is wrong, simulated; a hundred kill -9 of a history; six
-	@# rollovers of SRTP; a stream played from each place; every preset of x265 with larger pictures.
+	@# rollovers of SRTP; a stream played from each place; every preset of x265 with larger pictures; 30,000 connections of the TLS handler.
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
-	  --filter '^(DetectionTests\.CryTests|SoundTests\.SoundAlignerTests|AlertsTests\.AlertHistoryTests|SRTPTests\.ProtectionTests|DecodingTests\.RecoveryTests|X265Tests\.X265EncoderTests)'
+	  --filter '^(DetectionTests\.CryTests|SoundTests\.SoundAlignerTests|AlertsTests\.AlertHistoryTests|SRTPTests\.ProtectionTests|DecodingTests\.RecoveryTests|X265Tests\.X265EncoderTests|TLSTests\.TLSHandlerFuzzTests)'
 	@# The page: half a minute without network, and half an hour without a false alarm.
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
 	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'

@@ -272,8 +272,9 @@ let package = Package(
     .testTarget(
       name: "TLSTests",
       dependencies: [
-        "Serving", "TLS", "Media", "Platform", "TestSupport",
+        "Serving", "TLS", "Media", "Platform", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], exclude: ["Clients"], swiftSettings: quick),
     .executableTarget(

@@ -17,6 +17,8 @@ final class SecureServer: Sendable {
     case send(Int)
     /// Sends so many bytes once the client has said that it is done, and closes behind them.
     case sendAtEnd(Int)
+    /// Sends so many bytes once the client has said that it is done, and ends its output at once so often.
+    case finishAtEnd(Int, closes: Int)
     /// Reads what it gets, once ``SecureServer/readOn()`` was called.
     case swallow
     /// Answers any request with a page.
@@ -154,7 +156,13 @@ private final class Talker: ChannelInboundHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard case ChannelEvent.inputClosed? = event as? ChannelEvent else { return }
     report.note { $0.halfClosures += 1 }
-    if case .sendAtEnd(let count) = manner { send(count, context) } else { context.close(promise: nil) }
+    switch manner {
+    case .sendAtEnd(let count): send(count, context)
+    case .finishAtEnd(let count, let closes):
+      context.writeAndFlush(wrapOutboundOut(ByteBuffer(repeating: 0x5A, count: count)), promise: nil)
+      for _ in 0..<closes { context.close(mode: .output, promise: nil) }
+    default: context.close(promise: nil)
+    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

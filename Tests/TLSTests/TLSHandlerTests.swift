@@ -163,6 +163,16 @@ import Testing
     #expect(server.report.now.errors.isEmpty && server.report.now.sent == Self.bytes)
   }
 
+  /// NIO closes both sides at once where the output is closed second, and would discard what waits for the client.
+  @Test(arguments: [1, 2])
+  func `a client that has closed its socket's side too gets the whole answer`(closes: Int) throws {
+    let server = try SecureServer(.finishAtEnd(Self.bytes, closes: closes))
+    let result = try server.client("finished")
+    #expect(result.outputText == "\(Self.bytes) \(Self.digest)\n", "\(result.error)")
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+  }
+
   @Test func `a client that reads nothing gets nothing encrypted in advance`() throws {
     let server = try SecureServer(.send(Self.bytes))
     let client = try server.start("sleeping")

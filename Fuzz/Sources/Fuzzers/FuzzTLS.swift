@@ -1,4 +1,3 @@
-import COpenSSL
 import TLS
 
 /// A client of OpenSSL's talks to our server, and the input steers what lies between: bytes arrive cut anywhere, bent, or made
@@ -24,13 +23,6 @@ final class Conversation {
     else { fatalError("no context") }
     return context
   }()
-  // The fuzzer has one thread.
-  nonisolated(unsafe) private static let clients = [TLS1_2_VERSION, TLS1_3_VERSION].map { version in
-    let context = SSL_CTX_new(TLS_client_method())
-    _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
-    _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
-    return context
-  }
 
   private final class Wire {
     var bytes: [UInt8] = []
@@ -38,12 +30,9 @@ final class Conversation {
 
   private var script: UnsafeRawBufferPointer.SubSequence
   private let isNew: Bool
-  private let client: OpaquePointer
-  private let fromClient: OpaquePointer
-  private let toClient: OpaquePointer
+  private let client: TLSClient
   private let connection: TLSConnection
   private let answers: Wire
-  private var toServer: [UInt8] = []
   private var isMeddledWith = false
   private var hasFailed = false
   private var (written, read): ([UInt8], [UInt8]) = ([], [])
@@ -52,21 +41,15 @@ final class Conversation {
   private static let answerLimit = 1 << 14
 
   init?(_ input: UnsafeRawBufferPointer) {
-    guard let first = input.first, input.count <= 2048, let client = SSL_new(Self.clients[Int(first & 1)]),
-      let fromClient = nightjar_memory_bio(), let toClient = nightjar_memory_bio()
-    else { return nil }
+    guard let first = input.first, input.count <= 2048, let client = TLSClient(isNewest: first & 1 != 0) else {
+      return nil
+    }
     let answers = Wire()
     guard let connection = try? TLSConnection(Self.server, send: { answers.bytes += $0 }) else { return nil }
     script = input.dropFirst()
     isNew = first & 2 != 0
-    (self.client, self.fromClient, self.toClient) = (client, fromClient, toClient)
-    (self.connection, self.answers) = (connection, answers)
-    SSL_set_bio(client, toClient, fromClient)
-    SSL_set_connect_state(client)
-    step()
+    (self.client, self.connection, self.answers) = (client, connection, answers)
   }
-
-  deinit { SSL_free(client) }
 
   func run() {
     if !isNew { settle() }
@@ -74,26 +57,21 @@ final class Conversation {
       let amount = Int(action & 31)
       switch action >> 5 {
       case 0: deliver(amount + 1)
-      case 1: deliver(toServer.count)
+      case 1: deliver(client.outgoing.count)
       case 2: takeAnswers()
       case 3: say(amount * 37)
       case 4: answer(amount * 700)
       case 5:
-        guard !toServer.isEmpty else { break }
-        toServer[Int(script.popFirst() ?? 0) % toServer.count] ^= 1 << UInt8(amount & 7)
+        guard !client.outgoing.isEmpty else { break }
+        client.outgoing[Int(script.popFirst() ?? 0) % client.outgoing.count] ^= 1 << UInt8(amount & 7)
         isMeddledWith = true
       case 6:
-        if amount & 1 == 0 {
-          _ = SSL_shutdown(client)
-        } else if SSL_is_init_finished(client) == 1, SSL_version(client) == TLS1_3_VERSION {
-          _ = SSL_key_update(client, amount & 2 == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
-        }
-        step()
+        if amount & 1 == 0 { client.close() } else { client.updateKeys(requestsAnswer: amount & 2 == 0) }
       default:
         if amount == 0 {
           connection.closeOutput()
         } else {
-          toServer += script.prefix(amount)
+          client.outgoing += script.prefix(amount)
           script = script.dropFirst(amount)
           isMeddledWith = true
         }
@@ -110,14 +88,14 @@ final class Conversation {
   /// Everything arrives.
   private func settle() {
     for _ in 0..<8 {
-      deliver(toServer.count)
+      deliver(client.outgoing.count)
       takeAnswers()
     }
   }
 
   private func deliver(_ count: Int) {
-    let part = Array(toServer.prefix(count))
-    toServer.removeFirst(part.count)
+    let part = Array(client.outgoing.prefix(count))
+    client.outgoing.removeFirst(part.count)
     let before = answers.bytes.count
     let wasOver = connection.state == .failed || connection.isInputClosed
     do {
@@ -132,18 +110,16 @@ final class Conversation {
   }
 
   private func takeAnswers() {
-    if !answers.bytes.isEmpty { _ = BIO_write(toClient, answers.bytes, CInt(answers.bytes.count)) }
+    client.receive(answers.bytes)
     answers.bytes.removeAll()
-    step()
+    precondition(client.received.allSatisfy { $0 == 7 })
+    clientRead += client.received.count
+    client.received.removeAll()
   }
 
   private func say(_ count: Int) {
-    guard count > 0, SSL_is_init_finished(client) == 1, SSL_get_shutdown(client) & SSL_SENT_SHUTDOWN == 0 else {
-      return
-    }
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: written.count &+ $0 &* 31) }
-    if SSL_write(client, bytes, CInt(count)) == CInt(count) { written += bytes }
-    step()
+    if client.write(bytes) { written += bytes }
   }
 
   private func answer(_ count: Int) {
@@ -156,20 +132,5 @@ final class Conversation {
     } catch {
       precondition(!mayWrite)
     }
-  }
-
-  /// Lets the client do what it can, and takes what it says.
-  private func step() {
-    ERR_clear_error()
-    if SSL_is_init_finished(client) == 0 { _ = SSL_do_handshake(client) }
-    var memory = [UInt8](repeating: 0, count: 16384)
-    while case let count = SSL_read(client, &memory, CInt(memory.count)), count > 0 {
-      precondition(memory[..<Int(count)].allSatisfy { $0 == 7 })
-      clientRead += Int(count)
-    }
-    while case let count = BIO_read(fromClient, &memory, CInt(memory.count)), count > 0 {
-      toServer += memory[..<Int(count)]
-    }
-    ERR_clear_error()
   }
 }

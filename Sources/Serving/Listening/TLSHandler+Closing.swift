@@ -6,13 +6,13 @@ extension TLSHandler {
     switch (mode, phase) {
     case (.input, _): promise?.fail(ChannelError.operationUnsupported)
     case (_, .closed): context.close(mode: mode, promise: promise)
-    case (_, .closing):
-      guard let promise else { break }
-      if let closePromise { closePromise.futureResult.cascade(to: promise) } else { closePromise = promise }
+    case (_, .closing): closePromise.setOrCascade(to: promise)
     case (.output, .active):
-      guard !wantsOutputClosed else { return context.close(mode: .output, promise: promise) }
+      // Once `close_notify` has left, the channel says that its output is closed already.
+      if isCloseSent { return context.close(mode: .output, promise: promise) }
+      outputPromise.setOrCascade(to: promise)
+      guard !wantsOutputClosed else { break }
       wantsOutputClosed = true
-      outputPromise = promise
       pending.mark()
       pump(context)
     case (.all, .active):
@@ -31,7 +31,9 @@ extension TLSHandler {
     promise?.succeed()
   }
 
-  /// Sends `close_notify` after everything before it has left this handler, and closes as far as requested.
+  /// Sends `close_notify` after everything before it has left this handler, and closes as far as requested once it is
+  /// with the kernel: of a client that has closed its side of the socket, NIO closes both sides at once and discards
+  /// what waits.
   func closeOutput(_ context: ChannelHandlerContext) {
     guard !isOutputClosed else { return closeIfBothHave(context) }
     isOutputClosed = true
@@ -39,14 +41,13 @@ extension TLSHandler {
     let sent = context.eventLoop.makePromise(of: Void.self)
     sent.futureResult.assumeIsolated().whenSuccess { [self] in
       isCloseSent = true
+      let promise = outputPromise
+      outputPromise = nil
+      if phase == .active { context.close(mode: .output, promise: promise) } else { promise?.succeed() }
       closeIfBothHave(context)
     }
     writeOutgoing(context, sent)
     context.flush()
-    guard phase == .active else { return }
-    let promise = outputPromise
-    outputPromise = nil
-    context.close(mode: .output, promise: promise)
   }
 
   /// Closes the connection once both sides have sent `close_notify`, but not before this side's has left: NIO would

@@ -114,6 +114,14 @@ def half_closed(port, _):
     print(peer.rest())
 
 
+def finished(port, _):
+    """Says that it is done by TLS and by TCP, and reads on."""
+    peer = Peer(port)
+    peer.close_output()
+    peer.socket.shutdown(socket.SHUT_WR)
+    print(peer.rest())
+
+
 def reading(port, _):
     peer = Peer(port)
     peer.do(peer.tls.write, b"go")

@@ -1,0 +1,1 @@
+../../../Tests/TLSTests/TLSClient.swift
