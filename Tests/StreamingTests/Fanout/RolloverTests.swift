@@ -1,7 +1,9 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import SRTP
+import Sound
 import Streaming
 import TestSupport
 import Testing
@@ -62,6 +64,81 @@ import Testing
     #expect(pipeline.statistics.streams == 1)
     pipeline.release(stream)
     #expect(eventually { pipeline.statistics.streams == 0 })
+  }
+
+  /// A source of sound that has ended: its track gets what the test puts into it.
+  private final class EndedSource: SoundSource {
+    var condition: SoundCondition { SoundCondition() }
+    func fill(_ timeline: SoundTimeline, patience: Duration) -> Bool { false }
+    func takeEvents() -> [SoundEvent] { [] }
+    func stop() {}
+    func end() {}
+  }
+
+  /// Puts 50 Opus packets into a track: a second of sound.
+  private static func put(into track: Track) throws {
+    for _ in 0..<50 {
+      try #require(track.reserve())
+      // CELT of 20 ms, whose content nobody looks at on the way.
+      [UInt8](repeating: 0xf8, count: 60).withUnsafeBytes { bytes in
+        guard let packet = NALUnit(bytes) else { return }
+        withUnsafePointer(to: packet) { packet in
+          let unit = AccessUnit(
+            nalUnits: UnsafeBufferPointer(start: packet, count: 1), isKeyFrame: true, timestamp: .now(),
+            captured: .now())
+          track.take(unit)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [SRTPSuite.aes128CounterHMAC80, .aes128GCM])
+  func `sound has another source before its number wraps, for which the description is right too`(
+    suite: SRTPSuite
+  ) throws {
+    let (pictures, sound) = (try DatagramPair(), try DatagramPair())
+    let destination = try StreamDestination(
+      url: "srtp://127.0.0.1:\(pictures.port)?audio=\(sound.port)&suite=\(suite.rawValue)")
+    let running = try RunningPipeline(
+      try SizedEncoder(keyBytes: 300, bytes: 300), to: [destination], sound: (EndedSource(), SoundSettings()))
+    defer { running.end() }
+    let pipeline = running.pipeline
+    let id = try #require(pipeline.destinations.first?.id)
+    func description() throws -> DescriptionLines {
+      DescriptionLines(try #require(pipeline.sessionDescription(for: id, sessionID: 1)).text)
+    }
+    let before = try description()
+    let attribute = try #require(before.attributes("crypto").last)
+    let key = try CryptoAttribute(parsing: attribute).key
+    #expect(key.suite == suite)
+
+    func source(_ packet: Data?) -> UInt64? { packet.map { Array($0.prefix(12)).number(at: 8, bytes: 4) } }
+    var packets: [Data] = []
+    // As fast as they are sent, and on for as long as the number would need to wrap.
+    var seconds = 0
+    while seconds < 0x10000 / 50, source(packets.last) == source(packets.first) {
+      seconds += 1
+      try Self.put(into: pipeline.tracks[1])
+      packets += sound.drain()
+    }
+    let (first, second) = (try #require(source(packets.first)), try #require(source(packets.last)))
+    for _ in 0..<4 { try Self.put(into: pipeline.tracks[1]) }
+    let isHeard = eventually {
+      packets += sound.drain()
+      return source(packets.dropLast(100).last) == second
+    }
+    try #require(isHeard && first != second, "\(seconds) s with one source")
+    let change = try #require(packets.firstIndex { source($0) == second })
+    #expect(change < 0x8000 && change > 0x4000)
+    #expect(packets[change...].allSatisfy { source($0) == second })
+    #expect(Array(packets[change]).rtpSequenceNumber == 0)
+    // Whoever comes knows the key alone, and takes it that no number has wrapped.
+    for (source, heard) in [(first, packets[..<change].suffix(1000)), (second, packets[change...].dropFirst(20))] {
+      let receiver = try SecureReceiver(key, ssrc: UInt32(source))
+      #expect(heard.count > 50 && heard.allSatisfy { receiver.open($0) != nil }, "\(heard.count) of \(source)")
+    }
+    let after = try description()
+    #expect(after.attributes("crypto") == before.attributes("crypto") && after["m"] == before["m"])
   }
 
   @Test func `no source is given out twice, and a process that starts a second later begins beyond eight of them`() {
