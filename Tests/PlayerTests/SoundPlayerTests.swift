@@ -91,7 +91,9 @@
           "!", "queue", "!", "rtpopusdepay", "!", "opusdec", "!", "audioconvert", "!",
           "audio/x-raw,format=S16LE,channels=1", "!", "filesink", "buffer-mode=unbuffered", "location=\(folder)/sound",
         ]
-        return try .branches(command, in: program.directory) { played(folder).pictures > 0 && played(folder).beeps > 0 }
+        return try .branches(command, in: program.directory) { _ in
+          played(folder).pictures > 0 && played(folder).beeps > 0
+        }
       } _: { _, folder in
         played(folder)
       }

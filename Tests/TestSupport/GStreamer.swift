@@ -31,13 +31,13 @@ extension Subprocess {
   /// failed, stays, and plays one of them or none. That one is interrupted, so that it ends its session, and another one
   /// started.
   package static func branches(
-    _ command: [String], in directory: TemporaryDirectory, plays: () -> Bool
+    _ command: [String], in directory: TemporaryDirectory, plays: (Subprocess) -> Bool
   ) throws -> Subprocess {
     var player = try Subprocess(command, in: directory)
     func isStuck() -> Bool { (player.outputSoFar + player.errorSoFar).contains("Delayed linking failed") }
     for _ in 1..<5 {
-      _ = eventually(within: 60) { plays() || isStuck() || !player.isRunning }
-      guard isStuck(), !plays() else { break }
+      _ = eventually(within: 60) { plays(player) || isStuck() || !player.isRunning }
+      guard isStuck(), !plays(player) else { break }
       player.send(SIGINT)
       _ = try player.wait(limit: 30)
       player = try Subprocess(command, in: directory)

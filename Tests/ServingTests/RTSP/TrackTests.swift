@@ -158,7 +158,7 @@
           + ["s.", "!", "application/x-rtp,media=video", "!", "queue", "!", "rtph264depay", "!", "fakesink"]
           + ["s.", "!", "application/x-rtp,media=audio", "!", "queue", "!", "rtpL16depay", "!", "filesink"]
           + ["buffer-mode=2", "location=\(path)"], in: directory
-      ) { samples().count > 96_000 }
+      ) { _ in samples().count > 96_000 }
       player.send(SIGINT)
       let log = try player.wait(limit: 30)
       let text = log.outputText + log.error
