@@ -123,11 +123,13 @@ import Testing
     #expect(behind.commands == ["nightjar config check --config \(file)"])
     let typed = try problem("configuration-broken", in: doctor(["--bitrat", "5"], own: ["--config", file]))
     #expect(typed.commands == ["nightjar config check --config \(file)"], "the file's mistake comes first: \(typed)")
-    // What is no mistake, but looks like one.
+    // What is no mistake, but looks like one: the file is there.
+    _ = try write("users", "")
     _ = try write("nightjar.toml", "source = \"test\"\nrtsp = \"127.0.0.1:18554\"\nusers = \"users\"\n")
     let relative = try #require(try doctor([], own: ["--config", file])["configuration-remark"])
     #expect(relative.text.contains("\(file):3") && relative.text.contains("users"))
-    let told = try runMend(try #require(relative.commands.first), in: directory)
+    let told = try runMend(
+      try #require(relative.commands.first), before: ["env", "-C", directory.url.path], in: directory)
     #expect((told.outputText + told.error).contains(relative.text), "\(told)")
     _ = try write("nightjar.toml", "source = \"test\"\n")
     #expect(try !doctor([], own: ["--config", file]).has("configuration-remark"))
