@@ -40,7 +40,10 @@ extension RTSPService {
         end(session)
       }
       guard case .h264(let refusal) = error as? StreamDestinationError else {
-        return connection.answered(self.response(.serviceUnavailable, to: request, refused: "\(error)", on: connection))
+        // Without the viewer's port: each try has another, and the log sums up equal reasons.
+        let reason = if case .socket(_, let cause) = error as? StreamDestinationError { cause } else { "\(error)" }
+        return connection.answered(
+          self.response(.serviceUnavailable, to: request, refused: "cannot send: \(reason)", on: connection))
       }
       return connection.answered(self.response(to: request, refused: refusal, on: connection))
     }
