@@ -46,7 +46,9 @@ enum OwnAddress {
       else { return nil }
       var text = [CChar](repeating: 0, count: 64)
       guard getnameinfo(address, size, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
-      return String(cBuffer: text)
+      let host = String(cBuffer: text)
+      // A link-local address has this host's name of the interface, which means nothing to others.
+      return host.contains("%") ? nil : host
     }
   }
 }
