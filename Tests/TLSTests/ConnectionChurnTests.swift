@@ -20,8 +20,10 @@ import Testing
       try #require(result.outputText == "churned\n", "\(result.error)")
     }
     func resident() throws -> Int {
-      let text = try KernelFile.text("/proc/\(program.identifier)/statm")
-      return try #require(text.split(separator: " ").dropFirst().first.flatMap { Int($0) }) * 4
+      // Exact, where `statm` may be off by some pages for each processor.
+      let text = try KernelFile.text("/proc/\(program.identifier)/smaps_rollup")
+      let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("Rss:") })
+      return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
     }
     func descriptors() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/\(program.identifier)/fd").count

@@ -53,7 +53,10 @@ final class FuzzedConnection {
 
   /// Runs it to its end, and returns what is wrong.
   func run() -> [String] {
-    if number(0...2) > 0 { settle() }
+    if number(0...2) > 0 {
+      settle()
+      if application.written == 0 { application.overhead = socket.takenBytes }
+    }
     for _ in 0..<number(10...60) where !socket.isClosed { step() }
     end()
     judge()

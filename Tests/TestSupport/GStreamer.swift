@@ -35,9 +35,9 @@ extension Subprocess {
   ) throws -> Subprocess {
     var player = try Subprocess(command, in: directory)
     func isStuck() -> Bool { (player.outputSoFar + player.errorSoFar).contains("Delayed linking failed") }
-    for _ in 1..<5 {
+    for attempt in 1...5 {
       _ = eventually(within: 60) { plays(player) || isStuck() || !player.isRunning }
-      guard isStuck(), !plays(player) else { break }
+      guard attempt < 5, isStuck(), !plays(player) else { break }
       player.send(SIGINT)
       _ = try player.wait(limit: 30)
       player = try Subprocess(command, in: directory)

@@ -290,7 +290,7 @@ import Testing
     #expect(warnings.count == 2 && warnings.allSatisfy { $0.contains(" is relative to ") }, "\(present.error)")
   }
 
-  @Test func `--strict reports each file that cannot be used`() throws {
+  @Test func `--strict reports each secret file that others can read`() throws {
     let program = try Program()
     let paths = ["users", "tokens", "c.pem", "k.pem", "login"].map { program.directory.path($0) }
     for path in paths {
