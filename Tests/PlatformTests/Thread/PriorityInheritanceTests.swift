@@ -18,6 +18,7 @@ import Testing
 
   private struct Course: Sendable {
     var isHeld = false
+    var highIsHigh = false
     var highWaits = false
     var highHasIt: ContinuousClock.Instant?
     var mediumEnded: ContinuousClock.Instant?
@@ -42,13 +43,14 @@ import Testing
     }
     let shared = Shared()
     // Real-time threads have 95 % of each second at most: the one in the way and the work end before the rest of it comes. The
-    // work is more than that rest, which a thread without priority may get.
-    let (inTheWay, work) = (Swift.Duration.milliseconds(600), 200_000_000)
+    // work is more than that rest, which a thread without priority may get. Both are times of a processor: a host that is late
+    // with one takes nothing from either.
+    let (inTheWay, work) = (600_000_000, 200_000_000)
     try processor.confining {
       let low = try NamedThread("nj-low") {
         withLock {
           shared.course.withLock { $0.isHeld = true }
-          // Work, not sleep: it has to get the processor. By its own time, whoever else runs.
+          // Work, not sleep: it has to get the processor.
           while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) {}
           let end = Self.ownTime() + work
           while Self.ownTime() < end {}
@@ -57,16 +59,21 @@ import Testing
       guard eventually({ shared.course.withLock { $0.isHeld } }) else { return }
       let high = try NamedThread("nj-high") {
         guard Self.become(30) else { return shared.isRefused.store(true, ordering: .relaxed) }
+        shared.course.withLock { $0.highIsHigh = true }
         shared.mediumRuns.wait()
         shared.course.withLock { $0.highWaits = true }
         withLock { shared.course.withLock { $0.highHasIt = .now } }
+      }
+      // Without its priority yet, it would wait for the end of what is in the way.
+      guard eventually({ shared.course.withLock { $0.highIsHigh } || shared.isRefused.load(ordering: .relaxed) }) else {
+        return shared.isRefused.store(true, ordering: .relaxed)
       }
       let medium = try NamedThread("nj-medium") {
         if !Self.become(20) { shared.isRefused.store(true, ordering: .relaxed) }
         // From here on it is in the way of all below: the one of high priority runs at once, until it waits for the lock.
         shared.mediumRuns.signal()
-        let end = ContinuousClock.now + inTheWay
-        while .now < end {}
+        let end = Self.ownTime() + inTheWay
+        while Self.ownTime() < end {}
         shared.course.withLock { $0.mediumEnded = .now }
       }
       _ = consume low
