@@ -61,7 +61,7 @@ struct HTTPService: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
-          if let tls { try pipeline.addHandler(TLSHandler(tls)) }
+          if let tls { try pipeline.addHandler(TLSHandler(tls)) } else { try pipeline.addHandler(OutputEnd()) }
           try pipeline.addHandler(OutputProgress())
           // 2 MB of a body that is too large are read and discarded, so that its sender can read the reason.
           try pipeline.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))

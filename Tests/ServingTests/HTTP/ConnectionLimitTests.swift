@@ -149,14 +149,17 @@ import Testing
 
   /// Asks for a picture of six million bytes, takes so many each tenth of a second for `seconds`, and then what is left at once;
   /// how many came, and the longest pause of the reader in seconds.
+  ///
+  /// - Parameter half: `true` closes the client's side of the connection behind the request.
   private static func read(
-    _ bytes: Int, for seconds: Int, from served: ServedControl
+    _ bytes: Int, for seconds: Int, from served: ServedControl, half: Bool = false
   ) throws -> (count: Int, pause: Double) {
     let script = """
       import socket, sys, time
       s = socket.socket(socket.AF_UNIX)
       s.connect(sys.argv[1])
       s.sendall(b"GET /snapshot.jpg HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+      if sys.argv[4] == "true": s.shutdown(socket.SHUT_WR)
       count, pause, last = 0, 0.0, time.monotonic()
       end = last + int(sys.argv[3])
       s.settimeout(60)
@@ -173,7 +176,7 @@ import Testing
       print(count, max(pause, time.monotonic() - last))
       """
     let result = try Subprocess.run(
-      ["python3", "-c", script, served.socket, "\(bytes)", "\(seconds)"], in: served.directory)
+      ["python3", "-c", script, served.socket, "\(bytes)", "\(seconds)", "\(half)"], in: served.directory)
     let words = result.outputText.split(whereSeparator: \.isWhitespace)
     let count = try #require(words.first.flatMap { Int($0) }, "\(result.error)")
     return (count, try #require(words.last.flatMap { Double($0) }, "\(result.outputText)"))
@@ -188,6 +191,11 @@ import Testing
       taken = try Self.read(70_000, for: 100, from: served)
     }
     #expect(taken.count > 6_000_000, "the longest pause was \(taken.pause) s")
+  }
+
+  @Test func `who has closed its side of the connection gets all of it too`() throws {
+    let served = try ServedControl(cameras: ["large"])
+    #expect(try Self.read(70_000, for: 1, from: served, half: true).count > 6_000_000)
   }
 
   @Test func `who takes a little now and then is dropped`() throws {
