@@ -39,8 +39,11 @@ final class Heartbeat {
   var longestPause: Double { state.longest.withLock { $0 } }
 
   /// The number of times that a log has lost its camera for want of pictures, which may happen only where the machine was held up.
+  ///
+  /// After such a pause either the wait for a picture ends first, or a picture comes, and before it the count of those that the
+  /// driver has lost; and a camera may be just starting. Each has words of its own.
   func stalls(in log: String) -> Int {
-    let count = log.components(separatedBy: "no picture for 2 seconds").count - 1
+    let count = log.matches(of: /no picture[^;\n]* for 2 seconds/).count
     #expect(count == 0 || longestPause > 0.5, "held up for \(longestPause) s: \(log)")
     return count
   }
