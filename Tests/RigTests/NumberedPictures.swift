@@ -28,9 +28,11 @@ enum NumberedPictures {
   }
 
   /// The distances of pictures that follow one another: 1 where none is missing between them, negative where one
-  /// comes after a later one.
-  static func steps(_ numbers: [Int], modulo modulus: Int) -> [Int] {
-    zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus * 3 / 2) % modulus - modulus / 2 }
+  /// comes after a later one. Where more than half a round may be missing at once, a picture that comes after a later one is
+  /// nearly a round ahead instead, 0 where it comes twice.
+  static func steps(_ numbers: [Int], modulo modulus: Int, mayLeap: Bool = false) -> [Int] {
+    let back = mayLeap ? 0 : modulus / 2
+    return zip(numbers.dropFirst(), numbers).map { ($0 - $1 + back + modulus) % modulus - back }
   }
 
   /// The numbers of the I420 pictures in the file at `url`.

@@ -17,6 +17,7 @@ import Testing
     _ format: String, size: (width: Int, height: Int), numberedModulo modulus: Int, from camera: UVCCamera,
     command: String, until isDone: (UVCCamera.State) -> Bool, in directory: TemporaryDirectory
   ) throws -> Reception {
+    let heartbeat = try Heartbeat()
     let reception = try Reception.ofH264(
       [
         "--source", try #require(camera.node), "--format", format, "--size", "\(size.width)x\(size.height)", "--fps",
@@ -35,8 +36,9 @@ import Testing
     #expect(reception.isWhole, "\(reception.receiverLog) \(reception.log) \(numbers)")
     // More than 120 at the full rate; a loaded machine may lose some, and then says so.
     #expect(reception.pictureCount >= 50, "\(reception.log)")
-    let steps = NumberedPictures.steps(numbers, modulo: modulus)
-    #expect(steps.allSatisfy { $0 >= 1 }, "\(numbers)")
+    // Half a round of the JPEGs is a second of them, for which the machine may be held up.
+    let steps = NumberedPictures.steps(numbers, modulo: modulus, mayLeap: heartbeat.longestPause > 0.5)
+    #expect(steps.allSatisfy { $0 >= 1 }, "\(numbers), held up for \(heartbeat.longestPause) s")
     let missing = steps.reduce(0) { $0 + $1 - 1 }
     #expect(missing <= reception.figure("frames", "dropped") + (try camera.state().late), "\(reception.log) \(numbers)")
     // What went wrong is missing in the midst, and the stream went on behind it.
@@ -51,8 +53,8 @@ import Testing
       "mjpeg", size: (1280, 720), numberedModulo: NumberedPictures.clipLength, from: camera, command: "corrupt 9",
       until: { $0.corrupted == 9 }, in: directory)
     let corrupt = reception.figure("frames", "dropped_by_cause", "corrupt")
-    let lost = reception.figure("frames", "dropped_by_cause", "driver")
-    // Three of each kind; a loaded machine may have lost some before they were looked at.
+    let lost = ["driver", "capture_late"].map { reception.figure("frames", "dropped_by_cause", $0) }.reduce(0, +)
+    // Three of each kind; a loaded machine may have lost some, or have had newer ones, before they were looked at.
     #expect(corrupt > 0 && corrupt <= 9 && corrupt + lost >= 9, "\(reception.statistics)")
     let source = try #require(reception.statistics["source"] as? [String: Any], "\(reception.statistics)")
     #expect(source["pixel_format"] as? String == "MJPG", "\(source)")
