@@ -56,9 +56,7 @@ import Testing
       liveAfter.append((live ?? .infinity) - back)
       sleep(1)
       memory.append(stream.residentKilobytes)
-      // What the questions before had open is closed a moment later.
-      if let first = descriptors.first { _ = eventually { stream.descriptors == first } }
-      descriptors.append(stream.descriptors)
+      descriptors.append(stream.settledDescriptors(as: descriptors.first))
     }
     let log = stream.program.errorSoFar
     let figures = try stream.finish()

@@ -73,7 +73,20 @@ final class LoggedStream {
       .flatMap { Int($0) }
   }
 
-  var descriptors: Int {
+  private var descriptors: Int {
     ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(program.identifier)/fd")) ?? []).count
+  }
+
+  /// The number of its descriptors once what it had open for a moment only is closed, such as that of a question: waits until
+  /// there are as many as `before`; without that, it is the least of a second.
+  func settledDescriptors(as before: Int?) -> Int {
+    if let before { return eventually { descriptors == before } ? before : descriptors }
+    var least = descriptors
+    // In pieces, so that a machine that is held up takes one of them, not all.
+    for _ in 0..<20 {
+      usleep(50_000)
+      least = min(least, descriptors)
+    }
+    return least
   }
 }
