@@ -17,7 +17,7 @@ import Testing
       ], in: directory)
     #expect(made.status == 0, "\(made.error)")
     let player = try Subprocess(
-      ["aplay", "-q", "-D", "plughw:CARD=Loopback,DEV=0,SUBDEV=5", file], in: directory)
+      ["aplay", "-q", "-D", "plughw:CARD=Loopback,DEV=0,SUBDEV=5"] + Array(repeating: file, count: 3), in: directory)
     defer {
       player.send(SIGKILL)
       _ = try? player.wait(limit: 60)
@@ -36,8 +36,8 @@ import Testing
         let change = hum - Self.peak
         return abs(speech - Self.peak) < 1 && (options.isEmpty ? change < -20 : abs(change) < 1)
       }
-      // A second in which the guest had a pause has other levels.
-      let isHeard = eventually(within: 60) { isRight() }
+      // A second in which the guest had a pause has other levels, and a player starts slowly there.
+      let isHeard = eventually(within: 300) { isRight() }
       #expect(isHeard, "\(options): \(listener.tone(Self.hum) ?? 0) \(listener.tone(Self.speech) ?? 0) \(listener.log)")
       print(
         "hum \(options): 50 Hz \(listener.tone(Self.hum) ?? 0) dBFS, 1 kHz \(listener.tone(Self.speech) ?? 0) dBFS")
