@@ -225,9 +225,11 @@ import Testing
     #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
     #expect(try flip().hasSuffix("1\n"))
     try Self.plug("unbind")
-    #expect(stream.says("camera lost"))
+    #expect(stream.says("the camera was unplugged"), "\(stream.program.errorSoFar)")
+    // A machine that is held up may have lost the camera before.
+    let returns = stream.program.errorSoFar.components(separatedBy: "camera is back after").count
     try Self.plug("bind")
-    #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
+    #expect(stream.says("camera is back after", times: returns), "\(stream.program.errorSoFar)")
     #expect(try flip().hasSuffix("1\n"))
     _ = try stream.finish()
     #expect(try flip().hasSuffix("0\n"))
