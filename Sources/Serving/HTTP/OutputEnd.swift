@@ -8,11 +8,8 @@ final class OutputEnd: ChannelOutboundHandler {
   typealias OutboundIn = IOData
   typealias OutboundOut = IOData
 
-  private var isAwaited = false
-
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    guard mode == .output, !isAwaited else { return context.close(mode: mode, promise: promise) }
-    isAwaited = true
+    guard mode == .output else { return context.close(mode: mode, promise: promise) }
     let sent = context.eventLoop.makePromise(of: Void.self)
     // A connection that has failed meanwhile is closed already.
     sent.futureResult.assumeIsolated().whenComplete { _ in context.close(mode: .output, promise: promise) }

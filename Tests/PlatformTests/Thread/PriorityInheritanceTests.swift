@@ -18,6 +18,7 @@ import Testing
 
   private struct Course: Sendable {
     var isHeld = false
+    var isOver = false
     var highIsHigh = false
     var highWaits = false
     var highHasIt: ContinuousClock.Instant?
@@ -42,6 +43,11 @@ import Testing
       let mediumRuns = DispatchSemaphore(value: 0)
     }
     let shared = Shared()
+    // Whoever still waits ends, since the release of a thread waits for its end.
+    func end() {
+      shared.course.withLock { $0.isOver = true }
+      shared.mediumRuns.signal()
+    }
     // Real-time threads have 95 % of each second at most: the one in the way and the work end before the rest of it comes. The
     // work is more than that rest, which a thread without priority may get. Both are times of a processor: a host that is late
     // with one takes nothing from either.
@@ -51,11 +57,12 @@ import Testing
         withLock {
           shared.course.withLock { $0.isHeld = true }
           // Work, not sleep: it has to get the processor.
-          while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) {}
+          while shared.course.withLock({ !$0.highWaits && !$0.isOver }), !shared.isRefused.load(ordering: .relaxed) {}
           let end = Self.ownTime() + work
           while Self.ownTime() < end {}
         }
       }
+      defer { end() }
       guard eventually({ shared.course.withLock { $0.isHeld } }) else { return }
       let high = try NamedThread("nj-high") {
         guard Self.become(30) else { return shared.isRefused.store(true, ordering: .relaxed) }
@@ -64,9 +71,10 @@ import Testing
         shared.course.withLock { $0.highWaits = true }
         withLock { shared.course.withLock { $0.highHasIt = .now } }
       }
+      defer { end() }
       // Without its priority yet, it would wait for the end of what is in the way.
       guard eventually({ shared.course.withLock { $0.highIsHigh } || shared.isRefused.load(ordering: .relaxed) }) else {
-        return shared.isRefused.store(true, ordering: .relaxed)
+        return
       }
       let medium = try NamedThread("nj-medium") {
         if !Self.become(20) { shared.isRefused.store(true, ordering: .relaxed) }

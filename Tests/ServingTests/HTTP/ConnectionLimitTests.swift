@@ -150,7 +150,8 @@ import Testing
   /// Asks for a picture of six million bytes, takes so many each tenth of a second for `seconds`, and then what is left at once;
   /// how many came, and the longest pause of the reader in seconds.
   ///
-  /// - Parameter half: `true` closes the client's side of the connection behind the request.
+  /// - Parameter half: `true` closes the client's side of the connection behind the request, and takes all that comes until the
+  ///   server closes its side.
   private static func read(
     _ bytes: Int, for seconds: Int, from served: ServedControl, half: Bool = false
   ) throws -> (count: Int, pause: Double) {
@@ -164,7 +165,7 @@ import Testing
       end = last + int(sys.argv[3])
       s.settimeout(60)
       try:
-          while count < 6000000:
+          while sys.argv[4] == "true" or count < 6000000:
               now = time.monotonic()
               pause, last = max(pause, now - last), now
               is_slow = now < end
@@ -193,9 +194,24 @@ import Testing
     #expect(taken.count > 6_000_000, "the longest pause was \(taken.pause) s")
   }
 
-  @Test func `who has closed its side of the connection gets all of it too`() throws {
+  @Test func `who has closed its side of the connection gets all of it too, and then its end`() throws {
     let served = try ServedControl(cameras: ["large"])
-    #expect(try Self.read(70_000, for: 1, from: served, half: true).count > 6_000_000)
+    let headers = try served.curl([], "/snapshot.jpg").headers
+    let bytes = try #require(HTTPFields(headers)["content-length"].flatMap { Int($0) }, "\(headers)")
+    #expect(bytes > 6_000_000)
+    let count = try Self.read(70_000, for: 1, from: served, half: true).count
+    #expect(count == headers.utf8.count + bytes)
+  }
+
+  @Test func `who has closed its side and reads nothing is dropped`() throws {
+    let served = try ServedControl(requestSeconds: 1, cameras: ["large"])
+    #expect(try eventually { try served.connections() == 0 })
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send("GET /snapshot.jpg HTTP/1.1\r\nHost: x\r\n\r\n"))
+    connection.endOutput()
+    #expect(eventually { served.process.outputSoFar.contains("look\n") })
+    #expect(try eventually { try served.connections() == 0 })
   }
 
   @Test func `who takes a little now and then is dropped`() throws {

@@ -157,5 +157,8 @@ final class RawConnection {
     }
   }
 
+  /// Closes this side of the connection.
+  func endOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
+
   func end() { close(descriptor) }
 }
