@@ -51,6 +51,20 @@ import Testing
     #expect(box.stop())
   }
 
+  @Test func `a connection is told before the events that come through by it`() throws {
+    let server = try HostileBroker("late")
+    let box = try MQTTSenderTests.Box(Self.url(server.port), discovery: nil)
+    box.begin(.noise, text: String(repeating: "a", count: 10_000))
+    box.begin(.crying)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.counts[.mqtt]) \(box.lines)")
+    let name = "mqtt 127.0.0.1:\(server.port)"
+    #expect(eventually { box.lines.last == "\(name) takes events again" }, "\(box.lines)")
+    let lost = "\(name): an event is lost: it is larger than the broker takes"
+    #expect(box.lines.prefix(2) == [lost, "\(name): connected"], "\(box.lines)")
+    #expect(server.connections == 1 && server.count("large") == 0)
+    #expect(box.stop())
+  }
+
   @Test func `a broker that offers QoS 0 alone, and retains nothing, gets all by QoS 0`() throws {
     let broker = try MQTTBroker(["allow_anonymous true", "max_qos 0", "retain_available false"])
     let listener = try MQTTListener(broker)

@@ -191,7 +191,6 @@ package final class MQTTSender: Sendable {
         try end(client, &session, &log)
         return false
       }
-      if isHeard { log.connected(for: .now() - started, by: version) }
       note(dropped: session.takeDropped(), &log)
       try session.send(client, at: .now())
       noteOutcomes(&session, &log)
@@ -222,6 +221,8 @@ package final class MQTTSender: Sendable {
         case .connected, .refused: break
         }
       }
+      // Before what has come through by it.
+      if isHeard, failure == nil { log.connected(for: .now() - started, by: version) }
       noteOutcomes(&session, &log)
       if let failure { throw failure }
     }

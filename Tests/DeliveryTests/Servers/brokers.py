@@ -16,7 +16,8 @@ not acknowledge the first message, answers the first event together with nonsens
 writes "event" for each), poison=TEXT (acknowledges, and ends the connection at each message with this text; writes "poison" for
 each), huge (acknowledges, and answers a subscription with a PUBLISH of 50 MB and zeros without end; writes "subscribed" for each),
 slow (acknowledges, and the first event only once the client says that it goes; writes "event" for each), limited (by MQTT 5,
-takes packets of 10,000 bytes at most, acknowledges, and writes "large" for a larger one).
+takes packets of 10,000 bytes at most, acknowledges, and writes "large" for a larger one), late (as limited, but acknowledges nothing
+before the first event, and then that one first).
 """
 
 import socket
@@ -29,7 +30,7 @@ ended = []
 # The version of MQTT of each connection.
 versions = {}
 # Those that speak MQTT 5.
-five = ("limited", "taken5", "hiccup", "replaced")
+five = ("limited", "late", "taken5", "hiccup", "replaced")
 
 
 def speaks_five():
@@ -59,7 +60,7 @@ def packet(connection):
 
 
 def acknowledge(connection):
-    """Answers packets; in slow, the first event late."""
+    """Answers packets; in slow, the first event late, and in late, all before it."""
     count, held = 0, b""
     while True:
         kind, rest, size = packet(connection)
@@ -112,6 +113,13 @@ def acknowledge(connection):
                 held = b""
             if size > 10_000:
                 print("large", flush=True)
+            if behaviour == "late" and not ended:
+                held = bytes([0x40, 2]) + number + held
+                if is_event:
+                    ended.append(connection)
+                    connection.sendall(held)
+                    held = b""
+                continue
             connection.sendall(bytes([0x40, 2]) + number)
 
 
@@ -154,7 +162,7 @@ def serve(connection):
         if behaviour.startswith("refuse5="):
             connection.sendall(bytes([0x20, 3, 0, int(behaviour.split("=")[1]), 0]))
             time.sleep(1000)
-        if behaviour == "limited":
+        if behaviour in ("limited", "late"):
             # The property Maximum Packet Size.
             connection.sendall(bytes([0x20, 8, 0, 0, 5, 0x27]) + (10_000).to_bytes(4, "big"))
             acknowledge(connection)
