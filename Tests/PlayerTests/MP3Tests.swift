@@ -103,6 +103,8 @@
         // 8 kB a second; how long the connection took is the machine's affair.
         #expect((1000...42_000).contains(answer.body.count), "\(answer.body.count)")
       }
+      // The program notices that they have left a moment after they have.
+      #expect(try eventually { try sound(program)["mp3_listeners"] as? Int == 0 })
       let listener = try Subprocess(
         ["curl", "-sS", "--max-time", "120", "-o", "/dev/null", program.url("/listen.mp3")], in: program.directory)
       defer { listener.send(SIGKILL) }
