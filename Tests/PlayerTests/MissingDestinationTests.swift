@@ -232,6 +232,12 @@ import Testing
         text("to = [\(absent), \(present)]", ""), environment: ["STATE_DIRECTORY": "/nonexistent"],
         until: "host.invalid")
       #expect(eventually { recorder.count > 30 }, "\(program.process.errorSoFar)")
+      // Each camera is opened on a thread of its own.
+      let socket = program.directory.path("control")
+      let isOpen = try eventually {
+        try Health(socket, path: "/cameras/two/healthz", in: program.directory)?.summary == "200 idle"
+      }
+      #expect(isOpen, "\(program.process.errorSoFar)")
       for name in ["one", "two"] {
         let played = try Subprocess.run(
           [
