@@ -28,14 +28,15 @@
       defer { viewer.send(SIGKILL) }
       // What a viewer has reported, and what the sensor has told.
       func scrape() throws -> Scrape { try Scrape(socket, in: program.directory) }
+      var page = try scrape()
       let hasReported = try eventually(within: 90) {
-        let samples = try scrape().samples
+        page = try scrape()
+        let samples = page.samples
         return samples[#"nightjar_viewer_loss_ratio{camera="camera",viewer="0"}"#] != nil
           && samples[#"nightjar_viewer_round_trip_seconds{camera="camera",viewer="0"}"#] != nil
           && samples[#"nightjar_viewer_queueing_seconds{camera="camera",viewer="0"}"#] != nil
           && samples[#"nightjar_temperature_celsius{zone="cpu-thermal"}"#] != nil
       }
-      let page = try scrape()
       #expect(hasReported, "\(page.text)")
       let file = program.directory.path("metrics")
       try Data(page.text.utf8).write(to: URL(fileURLWithPath: file))
