@@ -281,10 +281,11 @@
       // The time that a wrong log-in waits comes on top.
       #expect(eventually(within: 60) { (try? program.curl(["-u", "bert:looking glass"], "/v1/status").status) == 200 })
       #expect(try program.curl(["-u", "anna:correct horse"], "/v1/status").status == 200)
-      // A file that is broken changes nothing.
-      let file = program.directory.path("users")
-      let text = try String(contentsOfFile: file, encoding: .utf8)
-      try (text + "carl\n").write(toFile: file, atomically: false, encoding: .utf8)
+      // A file that is broken changes nothing. The line is appended: a file that is written anew has no users at first.
+      let file = try #require(FileHandle(forWritingAtPath: program.directory.path("users")))
+      _ = try file.seekToEnd()
+      try file.write(contentsOf: Data("carl\n".utf8))
+      try file.close()
       let (start, end) = ("the changed users, tokens or certificates do not apply: ", "; those before still do")
       let isTold = eventually(within: 60) {
         program.process.log.lines.contains { $0.hasPrefix(start) && $0.hasSuffix(end) }
