@@ -207,14 +207,28 @@ import Testing
     for (rate, milliseconds, levels, reasons) in [
       ("2", "0", [1, 2, 3], ["room"]), ("10", "20", [5, 6, 7], ["slow", "late"]),
     ] {
-      let recorder = try DatagramRecorder()
-      let stream = try Stream(
-        Self.hardware + ["--fps", rate, "--to", "rtp://127.0.0.1:\(recorder.port)"],
-        knobs: ["QUALITY_MS": milliseconds])
-      let hasChanged = try eventually(within: 120) {
-        let quality = try stream.quality()
-        let (level, reason) = (quality["vaapi_quality"] as? Int, quality["reason"] as? String)
-        return levels.contains(level ?? 0) && reasons.contains(reason ?? "")
+      func begin(_ recorder: DatagramRecorder) throws -> Stream {
+        try Stream(
+          Self.hardware + ["--fps", rate, "--to", "rtp://127.0.0.1:\(recorder.port)"],
+          knobs: ["QUALITY_MS": milliseconds])
+      }
+      var recorder = try DatagramRecorder()
+      var stream = try begin(recorder)
+      var (hasChanged, isHeldUp) = (false, false)
+      for attempt in 1...5 {
+        _ = try eventually(within: 120) {
+          let quality = try stream.quality()
+          let (level, reason) = (quality["vaapi_quality"] as? Int ?? 0, quality["reason"] as? String ?? "")
+          hasChanged = levels.contains(level) && reasons.contains(reason)
+          isHeldUp = reasons == ["room"] && ["late", "slow"].contains(reason)
+          return hasChanged || isHeldUp
+        }
+        // Where the machine was held up all the same, there is room two minutes later at the earliest: another stream is sooner.
+        guard isHeldUp, attempt < 5 else { break }
+        _ = try stream.end()
+        _ = recorder.finish()
+        recorder = try DatagramRecorder()
+        stream = try begin(recorder)
       }
       try #require(hasChanged, "\(stream.program.errorSoFar)")
       let quality = try stream.quality()
