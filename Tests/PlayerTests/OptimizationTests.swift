@@ -186,13 +186,13 @@
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
         return (Int(line.filter(\.isNumber)) ?? 0) / 1024
       }
-      /// Once it has not changed for a second.
+      /// Once it has not changed for some seconds: the standby's thread may be held up while others are not.
       func settled() throws -> Int {
         var (last, since) = (try megabytes(), ContinuousClock.now)
         _ = try eventually(within: 60) {
           let now = try megabytes()
           if now != last { (last, since) = (now, .now) }
-          return .now - since > .seconds(1)
+          return .now - since > .seconds(4)
         }
         return last
       }
