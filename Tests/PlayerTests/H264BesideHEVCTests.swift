@@ -21,12 +21,21 @@
       return viewers.map { $0["codec"] as? String }
     }
 
+    /// Waits until the processors suffice for the H.264: a start may keep them busy.
+    private func awaitRoom(_ program: ServedProgram) throws {
+      let isOffered = try eventually {
+        try RTSPClient(port: program.port, path: "camera/h264").request("DESCRIBE").status == 200
+      }
+      #expect(isOffered, "\(program.process.errorSoFar)")
+    }
+
     @Test func `a player of the URL for H.264 decodes every picture while another decodes HEVC`() throws {
       let program = try ServedProgram(Self.options)
       let url = "rtsp://localhost:\(program.port)/camera/h264"
       let isTold = eventually { program.process.log.commands(for: "for players without HEVC") == [url] }
       #expect(isTold, "\(program.process.errorSoFar)")
       #expect(try rendition(program) == nil)
+      try awaitRoom(program)
       func play() throws -> [Subprocess] {
         [
           try program.ffmpeg(program.url(), frames: 300),
@@ -67,6 +76,7 @@
 
     @Test func `a rotation and another bitrate concern the H.264 too`() throws {
       let program = try ServedProgram(Self.options)
+      try awaitRoom(program)
       let player = try program.ffmpeg(program.url() + "/h264", frames: 200, options: ["-autorotate", "0"])
       #expect(eventually { player.errorSoFar.contains("frame=") })
       _ = try program.control("bitrate", "300k")
