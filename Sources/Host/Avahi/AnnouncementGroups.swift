@@ -217,7 +217,10 @@ final class AnnouncementGroups {
       entries[index].state = state
       switch state {
       case .uncommitted, .registering: break
-      case .established: tell(&entries[index])
+      case .established:
+        // Whoever reads the line finds the state with it.
+        publish()
+        tell(&entries[index])
       case .collision:
         var entry = entries[index]
         try free(entry)
