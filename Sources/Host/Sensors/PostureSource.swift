@@ -66,14 +66,15 @@ package enum OrientationSensor {
   ///   - root: The mount point of sysfs.
   ///   - udev: The directory of udev's database; nil for the usual one with the usual `root`, else for none.
   ///   - busAddress: The D-Bus address of the system bus; nil for the usual one.
+  ///   - patience: The longest wait for an answer of the proxy.
   ///   - limits: The limits for the accelerometer itself.
   /// - Throws: ``SensorError`` of the accelerometer, where neither is available.
   package static func open(
-    root: String = "/sys", udev: String? = nil, busAddress: String? = nil,
+    root: String = "/sys", udev: String? = nil, busAddress: String? = nil, patience: Duration = SensorProxy.patience,
     limits: OrientationDetector.Limits = OrientationDetector.Limits()
   ) throws(SensorError) -> any PostureSource {
     // Most machines have no proxy: its absence is no failure, and the accelerometer's own error is the useful one.
-    if let proxy = try? SensorProxy(busAddress: busAddress) { return proxy }
+    if let proxy = try? SensorProxy(busAddress: busAddress, patience: patience) { return proxy }
     return AccelerometerWatch(try Accelerometer.first(root: root, udev: udev), limits: limits)
   }
 }

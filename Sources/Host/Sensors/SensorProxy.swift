@@ -2,13 +2,12 @@ package import Platform
 
 /// `iio-sensor-proxy` over D-Bus: `net.hadess.SensorProxy` on the system bus, by libsystemd's sd-bus.
 ///
-/// No call starts the proxy: where it does not run, it knows no sensor. Its postures are already debounced. Calls wait
-/// at most ``patience``.
+/// No call starts the proxy: where it does not run, it knows no sensor. Its postures are already debounced.
 package final class SensorProxy: PostureSource {
   /// The source's name.
   package let name = "iio-sensor-proxy"
 
-  /// The longest wait for an answer of the proxy.
+  /// The usual limit of a wait for an answer of the proxy.
   package static let patience = Duration(seconds: 2)
 
   private static let service = "net.hadess.SensorProxy"
@@ -26,11 +25,13 @@ package final class SensorProxy: PostureSource {
 
   /// Connects and claims the accelerometer.
   ///
-  /// - Parameter busAddress: A D-Bus address; nil for the system bus.
+  /// - Parameters:
+  ///   - busAddress: A D-Bus address; nil for the system bus.
+  ///   - patience: The longest wait for an answer.
   /// - Throws: ``SensorError/noProxy``, ``SensorError/proxyWithoutAccelerometer`` or ``SensorError/bus(_:reason:)``.
-  package init(busAddress: String? = nil) throws(SensorError) {
+  package init(busAddress: String? = nil, patience: Duration = SensorProxy.patience) throws(SensorError) {
     do throws(BusError) {
-      bus = try BusConnection(address: busAddress, patience: Self.patience)
+      bus = try BusConnection(address: busAddress, patience: patience)
       try Self.subscribe(bus, news)
     } catch { throw SensorError(error) }
     try requireOwner()

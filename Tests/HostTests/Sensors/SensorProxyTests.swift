@@ -61,8 +61,8 @@ import Testing
     }
 
     private func wait(_ what: String, until condition: () -> Bool) throws {
-      for _ in 0..<2000 where !condition() { usleep(10_000) }
-      try #require(condition(), "\(what) did not start: \(daemon.errorSoFar) \(proxy?.errorSoFar ?? "")")
+      let hasStarted = eventually { condition() }
+      try #require(hasStarted, "\(what) did not start: \(daemon.errorSoFar) \(proxy?.errorSoFar ?? "")")
     }
 
     static let program = """
@@ -112,11 +112,14 @@ import Testing
       """
   }
 
+  /// The wait for an answer. On a busy machine, the bus or the proxy may stand still for longer than the usual limit.
+  private static let patience = SensorProxy.patience * 30
+
   @Test func `the proxy's orientation is told at first and at each change`() throws {
     let bus = try Bus()
     try bus.startProxy()
     let interrupt = try Interrupt()
-    let proxy = try SensorProxy(busAddress: bus.address)
+    let proxy = try SensorProxy(busAddress: bus.address, patience: Self.patience)
     #expect(bus.isClaimed)
     #expect(try proxy.next(interrupt: interrupt) == .normal)
     for (word, posture) in [("left-up", DevicePosture.leftUp), ("bottom-up", .bottomUp), ("right-up", .rightUp)] {
@@ -136,7 +139,7 @@ import Testing
     let bus = try Bus()
     try bus.startProxy()
     let end = try End()
-    let proxy = try SensorProxy(busAddress: bus.address)
+    let proxy = try SensorProxy(busAddress: bus.address, patience: Self.patience)
     #expect(try proxy.next(interrupt: end.interrupt) == .normal)
     DispatchQueue.global().asyncAfter(deadline: .now() + 0.3) { end.interrupt.fire() }
     #expect(try proxy.next(interrupt: end.interrupt) == nil)
@@ -146,7 +149,7 @@ import Testing
     let bus = try Bus()
     try bus.startProxy()
     let interrupt = try Interrupt()
-    let proxy = try SensorProxy(busAddress: bus.address)
+    let proxy = try SensorProxy(busAddress: bus.address, patience: Self.patience)
     #expect(try proxy.next(interrupt: interrupt) == .normal)
     try bus.stopProxy()
     #expect(throws: SensorError.noProxy) { try proxy.next(interrupt: interrupt) }
@@ -154,14 +157,16 @@ import Testing
 
   @Test func `a missing proxy, one without an accelerometer, a refusal and a missing bus are distinguished`() throws {
     let bus = try Bus()
-    #expect(throws: SensorError.noProxy) { try SensorProxy(busAddress: bus.address) }
+    #expect(throws: SensorError.noProxy) { try SensorProxy(busAddress: bus.address, patience: Self.patience) }
     try bus.startProxy(refuses: true)
     #expect(throws: SensorError.bus("ClaimAccelerometer", reason: "not for you")) {
-      try SensorProxy(busAddress: bus.address)
+      try SensorProxy(busAddress: bus.address, patience: Self.patience)
     }
     let other = try Bus()
     try other.startProxy(hasAccelerometer: false)
-    #expect(throws: SensorError.proxyWithoutAccelerometer) { try SensorProxy(busAddress: other.address) }
+    #expect(throws: SensorError.proxyWithoutAccelerometer) {
+      try SensorProxy(busAddress: other.address, patience: Self.patience)
+    }
     #expect(throws: SensorError.bus("unix:path=/nonexistent", reason: "No such file or directory")) {
       try SensorProxy(busAddress: "unix:path=/nonexistent")
     }
@@ -193,7 +198,8 @@ import Testing
   @Test func `the proxy goes before the accelerometer`() throws {
     let bus = try Bus()
     try bus.startProxy()
-    #expect(try OrientationSensor.open(root: "/nonexistent", busAddress: bus.address).name == "iio-sensor-proxy")
+    let found = try OrientationSensor.open(root: "/nonexistent", busAddress: bus.address, patience: Self.patience)
+    #expect(found.name == "iio-sensor-proxy")
     #expect(throws: SensorError.noAccelerometer(root: "/nonexistent")) {
       try OrientationSensor.open(root: "/nonexistent", busAddress: "unix:path=/nonexistent")
     }
