@@ -50,9 +50,19 @@ import Testing
       return threads
     }
 
+    /// Returns the number of a thread. One that no frame passes through may have its name later than frames pass.
+    func thread(_ name: String) throws -> Int {
+      var identifier: Int?
+      _ = try eventually {
+        identifier = try threads()[name]
+        return identifier != nil
+      }
+      return try #require(identifier, "no thread \(name)")
+    }
+
     /// Returns the output of a program about a thread: `chrt -p TID`.
     func tell(_ arguments: String..., of thread: String) throws -> String {
-      let identifier = try #require(try threads()[thread], "no thread \(thread)")
+      let identifier = try self.thread(thread)
       return try Subprocess.run(arguments + ["\(identifier)"], in: directory).outputText
     }
 
@@ -139,7 +149,7 @@ import Testing
   @Test func `timers of the frames' threads are exact, and no other's`() throws {
     let program = try Program([])
     func slack(_ thread: String) throws -> Int? {
-      let identifier = try #require(try program.threads()[thread])
+      let identifier = try program.thread(thread)
       return Int(
         try KernelFile.text("/proc/\(identifier)/timerslack_ns")
           .trimmingCharacters(in: .newlines))
