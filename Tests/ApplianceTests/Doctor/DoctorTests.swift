@@ -331,8 +331,10 @@ import Testing
       #expect(
         try eventually(within: 120) {
           report = try doctor([], own: own)
-          // A busy machine does not reach the rate.
-          let hasRate = report.has("rate") || report.has("rate-low")
+          // A busy machine does not reach the rate, and a stream may stand still for the time of a measurement.
+          let hasRate = report.findings.contains {
+            ["rate", "rate-low"].contains($0.key) && $0.figures["fps"] ?? 0 > 3
+          }
           return report.has("camera-absent") && hasRate || !stream.isRunning
         }, "\(report.findings) \(stream.errorSoFar)")
       let running = "nightjar stream runs (process \(stream.identifier)), "
