@@ -156,12 +156,14 @@ import Testing
   }
 
   @Test func `a port in use is reported with the program that holds it, and is free after that program ends`() throws {
+    // One of the kernel's choice could be another program's as soon as this one ends.
+    let number = try TCPPort.free()
     let holder = try Subprocess(
       [
         "python3", "-c",
         // What starts it has signals blocked, which it would inherit.
         "import signal,socket,time;signal.pthread_sigmask(signal.SIG_SETMASK,[]);"
-          + "s=socket.socket();s.bind(('127.0.0.1',0));s.listen();print(s.getsockname()[1],flush=True);"
+          + "s=socket.socket();s.bind(('127.0.0.1',\(number)));s.listen();print(s.getsockname()[1],flush=True);"
           + "time.sleep(600)",
       ], in: directory)
     defer { holder.send(SIGKILL) }

@@ -10,10 +10,12 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// A program that listens at one address, and the port. What starts it has signals blocked, which it would inherit.
+  /// A program that listens at one address, and the port, which is the test's own. What starts it has signals blocked, which it
+  /// would inherit.
   private func listener(
-    _ address: String, port: String = "0", family: String = "AF_INET", before: String = ""
+    _ address: String, port: String? = nil, family: String = "AF_INET", before: String = ""
   ) throws -> (program: Subprocess, port: String) {
+    let port = try port ?? "\(TCPPort.free())"
     let program = try Subprocess(
       [
         "python3", "-c",
