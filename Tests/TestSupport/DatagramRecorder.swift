@@ -23,12 +23,11 @@ package final class DatagramRecorder: @unchecked Sendable {
   private func record() {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
+      // Asked before the look that finds nothing: what came between that look and the end is looked for once more.
+      let isLast = lock.withLock { isEnding }
       let count = recv(socket, &buffer, buffer.count, 0)
-      let isDone = lock.withLock { () -> Bool in
-        if count > 0 { datagrams.append(Data(buffer[..<count])) }
-        return count <= 0 && isEnding
-      }
-      if isDone { break }
+      if count > 0 { lock.withLock { datagrams.append(Data(buffer[..<count])) } }
+      if count <= 0, isLast { break }
     }
     close(socket)
     ended.signal()
