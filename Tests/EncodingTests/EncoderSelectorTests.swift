@@ -87,7 +87,8 @@
       defer { script.release() }
       script.state.withLock { $0.hangsAtOpening = true }
       var policy = EncoderLineup.Policy()
-      policy.openingLimit = Duration(seconds: 0.1)
+      // A thread that has no processor until the limit is over would not open the driver at all.
+      policy.openingLimit = Duration(seconds: 3)
       policy.keepsStandby = false
       let clock = ManualClock()
       func select(health: DriverHealth?) throws -> EncoderSelection {
