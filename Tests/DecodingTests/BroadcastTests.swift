@@ -1,4 +1,5 @@
 import Adaptors
+import Synchronization
 import Testing
 
 /// The buffers of slow subscribers.
@@ -27,7 +28,9 @@ import Testing
     let stream = broadcast.stream(.newest(2))
     kept = nil
     #expect(kept == nil && broadcast.subscriberCount == 1)
+    let hasRead = Mutex(false)
     let reading = Task { () -> [Int] in
+      defer { hasRead.withLock { $0 = true } }
       var values: [Int] = []
       for await value in stream {
         values.append(value)
@@ -35,9 +38,9 @@ import Testing
       }
       return values
     }
-    // A reader that waits gets each value; one that is slow, the newest two.
+    // A reader that waits gets each value; one that is slow, the newest two. It may be slow to begin, too.
     var sent = 0
-    while broadcast.subscriberCount == 1, sent < 100_000 {
+    while broadcast.subscriberCount == 1, !hasRead.withLock({ $0 }) {
       broadcast.send(sent)
       sent += 1
       await Task.yield()
