@@ -3,6 +3,7 @@ import Foundation
 import Media
 import PixelConversion
 import Platform
+import Synchronization
 import TestSupport
 import Testing
 
@@ -223,9 +224,17 @@ struct Shot: Equatable {
     camera.start()
     _ = try SyntheticCameraTests.picture(of: camera, interrupt)
     let before = Instant.now()
-    DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { camera.orient(Orientation(.quarter)) }
+    let oriented = Mutex<Instant?>(nil)
+    DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) {
+      camera.orient(Orientation(.quarter))
+      oriented.withLock { $0 = .now() }
+    }
     var shot: Shot?
-    while shot == nil { if case .frame(let frame) = camera.next(interrupt: interrupt) { shot = Shot(frame) } }
+    while shot == nil {
+      guard case .frame(let frame) = camera.next(interrupt: interrupt) else { continue }
+      // Where the other thread has come late, its rotation is for the next picture.
+      if let time = oriented.withLock({ $0 }), frame.timestamp > time { shot = Shot(frame) }
+    }
     #expect(Instant.now() > before)
     #expect(shot?.size == PictureSize(width: 50, height: 98))
   }
