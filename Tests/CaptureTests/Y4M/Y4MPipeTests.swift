@@ -47,8 +47,11 @@ import Testing
     let pipe = "\(whole.folder)/pipe.y4m"
     try #require(mkfifo(pipe, 0o600) == 0)
     // One and a half pictures, and then nothing while somebody still could write.
-    try #require(system("(exec >\(pipe); head -c 7000 \(whole.path); sleep 3) &") == 0)
-    let interrupt = try SharedInterrupt()
+    let writer = open(pipe, O_RDWR | O_CLOEXEC)
+    try #require(writer >= 0)
+    defer { close(writer) }
+    try #require(system("head -c 7000 \(whole.path) >\(pipe)") == 0)
+    let interrupt = try SharedInterrupt(pipe: writer)
     let file = try Y4MFile(path: pipe, pacing: .maximum, loops: 1)
     try file.start()
     guard case .frame = try file.next(interrupt: interrupt.interrupt) else {
@@ -60,8 +63,12 @@ import Testing
       &thread, nil,
       { context in
         guard let context else { return nil }
+        let shared = Unmanaged<SharedInterrupt>.fromOpaque(context).takeRetainedValue()
+        // Until the half picture is read.
+        var rest = pollfd(fd: shared.pipe, events: Int16(POLLIN), revents: 0)
+        while poll(&rest, 1, 0) > 0, rest.revents & Int16(POLLIN) != 0 { usleep(1000) }
         usleep(50_000)
-        Unmanaged<SharedInterrupt>.fromOpaque(context).takeRetainedValue().interrupt.fire()
+        shared.interrupt.fire()
         return nil
       }, Unmanaged.passRetained(interrupt).toOpaque())
     guard case .idle = try file.next(interrupt: interrupt.interrupt) else {
@@ -77,11 +84,13 @@ import Testing
   }
 }
 
-/// An interrupt that two threads hold.
+/// An interrupt that two threads hold, for a reader of `pipe`.
 final class SharedInterrupt: Sendable {
   let interrupt: Interrupt
+  let pipe: CInt
 
-  init() throws {
+  init(pipe: CInt) throws {
     interrupt = try Interrupt()
+    self.pipe = pipe
   }
 }
