@@ -284,6 +284,7 @@ import Testing
   @Test func `the wall clock moves nothing but the placeholder's text`() throws {
     let wall = Mutex<Int64>(1_700_000_000_000_000_000)
     let rig = try Rig { wall.withLock { $0 } }
+    let start = Instant.now()
     try rig.source.start()
     defer { rig.source.stop() }
     _ = try Self.shots(2, of: rig.source)
@@ -296,7 +297,9 @@ import Testing
       shots += try Self.shots(5, of: rig.source)
     }
     let steps = zip(shots, shots.dropFirst()).map { $1.timestamp - $0.timestamp }
-    #expect(steps.allSatisfy { $0 > .zero && $0 < FrameRate.thirty.interval * 30 }, "\(steps)")
+    #expect(steps.allSatisfy { $0 > .zero }, "\(steps)")
+    // None is later than now, however long the machine held this thread up.
+    #expect(shots.allSatisfy { $0.timestamp >= start && $0.timestamp <= .now() }, "\(steps)")
     #expect(rig.source.condition?.state == .disconnected)
     // Too small for text, so only the size is the same; the text itself is tested beside its picture.
     #expect(shots.last?.size == before.size)
