@@ -142,7 +142,8 @@ import Testing
     #expect(bench.microphone.condition.overruns == CardReader.overrunLimit)
     #expect(bench.losses == [.overruns("hw:CARD=Scripted", count: CardReader.overrunLimit + 1)])
     #expect(bench.fill { bench.cardCount > 1 && bench.microphone.condition.isPresent })
-    #expect(first.hasClosed)
+    // A thread without a processor may take longer for it than the search waits.
+    #expect(bench.fill { first.hasClosed })
   }
 
   @Test func `a device that does not wait for its samples is read by the clock, told once, and counted`() throws {
