@@ -31,9 +31,10 @@
       var times: [Double] = []
       for index in 0..<frames {
         let frame = try scene.frame(index, from: pool)
-        let start = ContinuousClock.now
+        // One thread encodes where it is asked for: this one.
+        let start = threadSeconds()
         try encoder.encode(frame, keyFrame: false) { recording.add($0) }
-        times.append(Double((ContinuousClock.now - start).components.attoseconds) / 1e15)
+        times.append((threadSeconds() - start) * 1000)
       }
       try encoder.flush { recording.add($0) }
       return (recording, times)
@@ -163,7 +164,7 @@
         let steady = times.dropFirst(5).sorted()[12]
         ratios.append(times[0] / steady)
       }
-      // The goal is 1.5; a machine with other things to do gets ten times as much.
+      // The goal is 1.5; a machine whose memory others use too gets ten times as much.
       #expect(try #require(ratios.min()) < 15)
     }
 
