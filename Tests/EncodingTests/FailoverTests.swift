@@ -17,10 +17,10 @@
     private static let hardwareProfile: UInt8 = 77
     private static let fallbackProfile: UInt8 = 66
 
-    /// A second for a frame: a machine that is busy with something else is no hang.
+    /// Three seconds for a frame: a machine that is busy with something else is no hang.
     private static func policy(keepsStandby: Bool = true) -> EncoderLineup.Policy {
       var policy = EncoderLineup.Policy()
-      policy.hangLimit = 30
+      policy.hangLimit = 100
       policy.keepsStandby = keepsStandby
       policy.openingLimit = Duration(seconds: 60)
       return policy

@@ -39,7 +39,8 @@
       _ script: @escaping @Sendable (PictureSize) -> ScriptedHardware.Script
     ) throws -> EncoderSelection {
       var policy = EncoderLineup.Policy()
-      policy.hangLimit = 30
+      // A machine that is held up is no hang.
+      policy.hangLimit = 100
       policy.openingLimit = Duration(seconds: 60)
       let candidate = EncoderSelector.HardwareCandidate(library: "scripted") { asked throws(EncoderError) in
         var own = asked
