@@ -74,7 +74,7 @@
       #expect(encoder.counters.switches == 19)
       encoder.stop()
       for script in [scripts.landscape, scripts.portrait] {
-        #expect(script.state.withLock { ($0.opened, $0.stopped, $0.pictures) } == (1, 1, 30))
+        #expect(eventually { script.state.withLock { ($0.opened, $0.stopped, $0.pictures) } == (1, 1, 30) })
       }
       try turning.check()
     }
@@ -237,8 +237,8 @@
       }
       encoder.stop()
       // Those that are younger than the hang are ended, the others are not spoken to.
-      #expect(scripts.portrait.state.withLock { $0.stopped } == 1)
-      #expect(scripts.landscape.state.withLock { $0.stopped } == 1)
+      #expect(eventually { scripts.portrait.state.withLock { $0.stopped } == 1 })
+      #expect(eventually { scripts.landscape.state.withLock { $0.stopped } == 1 })
       scripts.release()
       #expect(eventually { scripts.landscape.state.withLock { $0.stopped } == 2 })
       try turning.check()
@@ -282,8 +282,8 @@
       #expect(eventually { scripts.portrait.state.withLock { $0.stopped } == 1 })
       #expect(Set(turning.stream.profiles) == [Self.hardwareProfile])
       encoder.stop()
-      #expect(scripts.landscape.state.withLock { ($0.opened, $0.stopped) } == (2, 2))
-      #expect(scripts.portrait.state.withLock { ($0.opened, $0.stopped) } == (1, 1))
+      #expect(eventually { scripts.landscape.state.withLock { ($0.opened, $0.stopped) } == (2, 2) })
+      #expect(eventually { scripts.portrait.state.withLock { ($0.opened, $0.stopped) } == (1, 1) })
       try turning.check()
     }
 
@@ -318,7 +318,7 @@
       #expect(turning.stream.profiles.last == Self.hardwareProfile)
       #expect(encoder.counters.failovers == 0 && encoder.counters.hangs == 0)
       encoder.stop()
-      #expect(scripts.portrait.state.withLock { $0.stopped } == 1)
+      #expect(eventually { scripts.portrait.state.withLock { $0.stopped } == 1 })
       try turning.check()
     }
 
