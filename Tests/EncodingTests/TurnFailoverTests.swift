@@ -331,9 +331,16 @@
       try turning.encode(2, Self.landscape)
       if choice == .auto { try turning.encode(2, Self.portrait) }
       #expect(eventually { scripts.portrait.state.withLock { $0.opened } == 1 })
+      let events = try #require(selection.events)
+      var told: [EncoderEvent] = []
+      #expect(
+        eventually {
+          told += events.take()
+          return !told.isEmpty
+        })
       usleep(2_500_000)
       #expect(scripts.portrait.state.withLock { $0.opened } == 1)
-      let told = try #require(selection.events).take()
+      told += events.take()
       #expect(told.count == 1, "\(told)")
       switch told.first {
       case .standbyWithoutHardware(Self.portrait, _, retry: nil)?, .standbyFailed(Self.portrait, _)?: break
