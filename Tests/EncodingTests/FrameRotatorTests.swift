@@ -193,6 +193,7 @@
       // A machine that is held up is no hang.
       var policy = EncoderLineup.Policy()
       policy.hangLimit = 100
+      policy.openingLimit = Duration(seconds: 60)
       let encoder = try EncoderLineup(
         initial, library: "scripted", policy: policy, events: events,
         software: { configuration throws(EncoderError) in try X264Encoder(configuration) }
@@ -218,9 +219,11 @@
         }
         stream = delivered
       }
-      // Two by the hardware, and one or two by the fall-back before the hardware is tried again.
+      // Two by the hardware, and one or two by the fall-back before the hardware is open again.
+      script.state.withLock { $0.hangsAtOpening = true }
       for _ in 0..<3 + between { try encode() }
       #expect(encoder.counters.failovers == 1 && encoder.counters.recoveries == 0)
+      script.release()
       #expect(eventually(within: 60) { script.state.withLock { $0.opened == 2 } })
       usleep(500_000)
       #expect(
