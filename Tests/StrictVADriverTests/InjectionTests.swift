@@ -53,7 +53,8 @@ import Testing
     // ffmpeg alone takes a small part of this.
     usleep(2_500_000)
     #expect(process.isRunning)
-    try Data("hang=none\n".utf8).write(to: URL(fileURLWithPath: control))
+    // The driver looks every few milliseconds, and would see a file that is not written yet.
+    try Data("hang=none\n".utf8).write(to: URL(fileURLWithPath: control), options: .atomic)
     #expect(try process.wait().status == 0)
     #expect(driver.summed("pictures") == 10)
     #expect(driver.violations.isEmpty)
