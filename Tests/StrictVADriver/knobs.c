@@ -197,11 +197,15 @@ void control_poll(void) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   const char *path = text("CONTROL", NULL);
   struct stat status;
-  if (!path || stat(path, &status) != 0) return;
+  if (!path) return;
+  // Looked at under the lock too: a thread with an older look would have it read again.
   pthread_mutex_lock(&lock);
-  if (status.st_mtim.tv_sec != seen.tv_sec || status.st_mtim.tv_nsec != seen.tv_nsec) {
-    seen = status.st_mtim;
+  if (stat(path, &status) == 0 &&
+      (status.st_mtim.tv_sec != seen.tv_sec || status.st_mtim.tv_nsec != seen.tv_nsec)) {
     FILE *file = fopen(path, "re");
+    // Of what is read: another file may have taken the place of the one that was looked at.
+    if (file) fstat(fileno(file), &status);
+    seen = status.st_mtim;
     char line[256];
     while (file && fgets(line, sizeof line, file)) {
       line[strcspn(line, "\r\n")] = 0;
