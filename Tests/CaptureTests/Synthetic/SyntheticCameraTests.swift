@@ -81,7 +81,8 @@ import Testing
     camera.start()
     var tick: Int64 = 0
     var blocks: Set<Int> = []
-    for _ in 0..<6 {
+    var pictures = 0
+    while pictures < 6 {
       let before = WallClock.now()
       let frame: Frame
       switch camera.next(interrupt: interrupt) {
@@ -114,6 +115,7 @@ import Testing
       }
       blocks.insert(block.x)
       tick += 1
+      pictures += 1
     }
     #expect(blocks.count > 1)
   }
