@@ -4,6 +4,10 @@ import Testing
 
 /// The buffers of slow subscribers.
 @Suite struct BroadcastTests {
+  private final class Reader: Sendable {
+    let isDone = Atomic(false)
+  }
+
   @Test func `bytes bound what waits, and the newest value always has room`() async {
     let broadcast = Broadcast<Int>(byteLimit: 35) { $0 }
     let stream = broadcast.stream(.newest(64))
@@ -28,19 +32,19 @@ import Testing
     let stream = broadcast.stream(.newest(2))
     kept = nil
     #expect(kept == nil && broadcast.subscriberCount == 1)
-    let hasRead = Mutex(false)
+    let reader = Reader()
     let reading = Task { () -> [Int] in
-      defer { hasRead.withLock { $0 = true } }
       var values: [Int] = []
       for await value in stream {
         values.append(value)
         if values.count == 3 { break }
       }
+      reader.isDone.store(true, ordering: .relaxed)
       return values
     }
     // A reader that waits gets each value; one that is slow, the newest two. It may be slow to begin, too.
     var sent = 0
-    while broadcast.subscriberCount == 1, !hasRead.withLock({ $0 }) {
+    while broadcast.subscriberCount == 1, !reader.isDone.load(ordering: .relaxed) {
       broadcast.send(sent)
       sent += 1
       await Task.yield()
