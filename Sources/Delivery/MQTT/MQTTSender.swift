@@ -30,15 +30,16 @@ package final class MQTTSender: Sendable {
     package var refusalDelays = Duration.seconds(2)...Duration.seconds(30)
     /// The delays before MQTT 5 is tried again at a broker that was silent to it.
     package var versionDelays = MQTTOpening.delays
+    /// The time that the last message may take.
+    package var farewell = Duration.milliseconds(300)
+    /// The time that an event on its way may take at the end: another sender would send it again.
+    package var lastEvent = Duration.seconds(1)
+    /// The time in which a former sender ends its connection.
+    package var succession = Duration.seconds(2)
 
     /// Creates the usual times.
     package init() {}
   }
-
-  /// The time that the last message may take, and that of an event on its way: another sender would send it again.
-  private static let (farewell, lastEvent) = (Duration.milliseconds(300), Duration.seconds(1))
-  /// The time in which a former sender ends its connection.
-  private static let succession = Duration.seconds(2)
 
   /// Starts to send the events after the one with the number `last`; nil for those from now on.
   ///
@@ -134,7 +135,7 @@ package final class MQTTSender: Sendable {
 
   private func awaitFormer() {
     let former = former.withLock { $0.take() }
-    let deadline = Instant.now() + Self.succession
+    let deadline = Instant.now() + times.succession
     while former?.hasEnded == false, .now() < deadline, stopping.wait(until: .now() + .milliseconds(10)) {}
     // It has gone on until now.
     if let former { lastFinished.store(max(position, former.position), ordering: .relaxed) }
@@ -265,7 +266,7 @@ package final class MQTTSender: Sendable {
     var last = try session.end(client)
     let now = Instant.now()
     while last != nil || session.hasEvent {
-      let deadline = now + (session.hasEvent ? Self.lastEvent : Self.farewell)
+      let deadline = now + (session.hasEvent ? times.lastEvent : times.farewell)
       let rest = deadline - .now()
       guard rest > .zero else { break }
       var failure: ExchangeError?
