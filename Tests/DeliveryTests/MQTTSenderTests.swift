@@ -283,7 +283,8 @@ import Testing
   @Test func `a huge message of another client of the broker never reaches the program's memory`() throws {
     let broker = try MQTTBroker()
     let box = try Box(Self.url(broker))
-    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    // It subscribes once it is connected; what it publishes behind that is acknowledged.
+    try #require(eventually { !box.lines.isEmpty }, "\(broker.log)")
     let size = 100 << 20
     let file = broker.directory.path("huge")
     #expect(FileManager.default.createFile(atPath: file, contents: nil))
