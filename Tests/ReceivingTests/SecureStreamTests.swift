@@ -162,6 +162,14 @@ import Testing
     let directory = try TemporaryDirectory()
     let port = try Self.ports()
     let key = Data((0..<30).map { UInt8(7 * $0) }).base64EncodedString()
+    let description = """
+      v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r
+      m=video \(port) RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r
+      a=crypto:1 F8_128_HMAC_SHA1_80 inline:\(key)\r\na=crypto:2 \(suite) inline:\(key)\r\n
+      """
+    // The receiver listens first: what comes before would be missing, and the first pictures damaged.
+    async let received = StreamOutcome.of(.sessionDescription(description), Self.configuration(), pictures: 20)
+    #expect(try await comesTrue { try UDPPort.isBound(port) })
     let sender = try Subprocess(
       [
         "ffmpeg", "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc=size=320x192:rate=25", "-c:v",
@@ -170,12 +178,7 @@ import Testing
         "-srtp_out_suite", suite, "-srtp_out_params", key, "srtp://127.0.0.1:\(port)",
       ], in: directory)
     defer { sender.send(SIGKILL) }
-    let description = """
-      v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r
-      m=video \(port) RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r
-      a=crypto:1 F8_128_HMAC_SHA1_80 inline:\(key)\r\na=crypto:2 \(suite) inline:\(key)\r\n
-      """
-    let outcome = try await StreamOutcome.of(.sessionDescription(description), Self.configuration(), pictures: 20)
+    let outcome = try await received
     #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.errors) \(sender.errorSoFar)")
   }
 }
