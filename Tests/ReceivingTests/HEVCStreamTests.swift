@@ -21,7 +21,7 @@ import Testing
     let (server, url) = try await Self.server(in: directory)
     defer { server.send(SIGKILL) }
     for way in [StreamReceiver.Transport.tcp, .udp] {
-      let configuration = StreamReceiver.Configuration(transport: way, reconnects: false)
+      let configuration = StreamOutcome.configuration(way)
       let outcome = try await StreamOutcome.of(.rtsp(StreamURL(url)), configuration, pictures: 20, seconds: 1.5)
       #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(way): \(outcome.errors) \(server.errorSoFar)")
       #expect(outcome.statistics.accessUnitsDamaged == 0 && outcome.statistics.counts.payloadsRefused == 0)

@@ -9,7 +9,7 @@ import Testing
   private static func configuration(
     _ transport: StreamReceiver.Transport = .udp, _ certificate: TestCertificate? = nil
   ) -> StreamReceiver.Configuration {
-    var configuration = StreamReceiver.Configuration(transport: transport, reconnects: false)
+    var configuration = StreamOutcome.configuration(transport)
     configuration.certificateFingerprint = certificate?.fingerprint
     return configuration
   }

@@ -32,7 +32,7 @@ import Testing
       ], in: directory)
     defer { program.send(SIGTERM) }
     #expect(await comesTrue { program.errorSoFar.contains("rtsps://") })
-    var configuration = StreamReceiver.Configuration(transport: .tcp, reconnects: false)
+    var configuration = StreamOutcome.configuration(.tcp)
     let plain = "rtsp://alice:secret%20word@127.0.0.1:\(ports.plain)/camera"
     for way in [StreamReceiver.Transport.tcp, .udp] {
       configuration.transport = way
@@ -78,7 +78,7 @@ import Testing
     defer { server.send(SIGKILL) }
     #expect(await comesTrue { server.outputSoFar.contains("ready") })
     for way in [StreamReceiver.Transport.tcp, .udp] {
-      let configuration = StreamReceiver.Configuration(transport: way, reconnects: false)
+      let configuration = StreamOutcome.configuration(way)
       let outcome = try await Self.receive("rtsp://127.0.0.1:\(port)/camera", configuration, pictures: 20, seconds: 1.5)
       #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(way): \(outcome.errors) \(server.errorSoFar)")
       try expectTone(outcome, "\(way)")

@@ -24,6 +24,11 @@ struct StreamOutcome {
   /// The packets with a tone that suffice to tell its frequency: a beep of this program has six.
   private static let loudPackets = 5
 
+  /// Returns the settings of a receiver that gives a busy host its time, and does not connect again.
+  static func configuration(_ transport: StreamReceiver.Transport) -> StreamReceiver.Configuration {
+    .init(transport: transport, answerTimeout: .seconds(60), silenceTimeout: .seconds(60), reconnects: false)
+  }
+
   /// Receives and decodes until `count` pictures have come and `seconds` of sound with a tone, or for a minute. A busy host may lose
   /// the packets of one beep.
   static func of(
