@@ -12,7 +12,7 @@ import Testing
 
   private static func webhook(
     _ port: Int, key: WebhookKey? = nil, allowsPrivate: Bool = true, scheme: String = "http",
-    host: String = "127.0.0.1", patience: Duration = Webhook.patience
+    host: String = "127.0.0.1", patience: Duration = .seconds(60)
   ) throws -> Webhook {
     let target = try #require(WebhookTarget("\(scheme)://\(host):\(port)/hook?room=1"))
     return try Webhook(target, key: key, allowsPrivate: allowsPrivate, agent: "nightjar/test", patience: patience)
