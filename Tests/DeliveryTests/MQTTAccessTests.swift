@@ -33,7 +33,8 @@ import Testing
     let (reports, counts) = (EventQueue<DeliveryReport>(), DeliveryCounts())
     let configuration = MQTTConfiguration(
       try #require(MQTTTarget(url)), login: login, authorities: authorities, prefix: "nightjar/box", version: "1.2")
-    let sender = try MQTTSender(configuration, AlertHistory(), LiveFeed(), reports, counts: counts)
+    let sender = try MQTTSender(
+      configuration, AlertHistory(), LiveFeed(), reports, counts: counts, times: MQTTSenderTests.calm)
     defer { sender.stop() }
     var lines: [String] = []
     try #require(

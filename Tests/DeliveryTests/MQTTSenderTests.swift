@@ -12,10 +12,17 @@ import Testing
   private static let picture: [UInt8] =
     [0xFF, 0xD8] + (0..<200_000).map { UInt8(truncatingIfNeeded: $0 * 7) } + [0xFF, 0xD9]
 
+  /// The times of a sender that waits longer for a slow broker's answer, and does not take its silence for that of an older one.
+  static let calm: MQTTSender.Times = {
+    var times = MQTTSender.Times()
+    times.answer = .seconds(25)
+    return times
+  }()
+
   /// The times of a sender that ends only once a slow broker has what it was told last. Otherwise the broker's answer may find the
   /// connection closed: then the broker publishes the will as well.
   private static let patient: MQTTSender.Times = {
-    var times = MQTTSender.Times()
+    var times = MQTTSenderTests.calm
     times.farewell = .seconds(30)
     times.lastEvent = .seconds(30)
     times.succession = .seconds(60)
@@ -35,7 +42,7 @@ import Testing
     init(
       _ url: String, login: MQTTLogin? = nil, authorities: String? = nil, prefix: String = "nightjar/box",
       discovery: String? = "homeassistant", cameras: [MQTTCamera] = [MQTTSenderTests.camera],
-      times: MQTTSender.Times = .init()
+      times: MQTTSender.Times = MQTTSenderTests.calm
     ) throws {
       configuration = MQTTConfiguration(
         try #require(MQTTTarget(url)), login: login, authorities: authorities, prefix: prefix, discovery: discovery,
@@ -227,14 +234,14 @@ import Testing
   @Test func `a broker that takes connections and answers nothing costs its time, and the log says so`() throws {
     let server = try HostileBroker("silent")
     // With the usual times: a name that a busy machine resolves late has another line.
-    let box = try Box("mqtt://127.0.0.1:\(server.port)")
+    let box = try Box("mqtt://127.0.0.1:\(server.port)", times: .init())
     // An attempt by each version of MQTT, and the next one.
     #expect(eventually { server.connections >= 3 && box.counts[.mqtt].failed >= 1 }, "\(box.lines)")
     let words = "mqtt 127.0.0.1:\(server.port): it takes the connection and does not answer; nightjar tries again"
     #expect(eventually { box.lines == [words] }, "\(box.lines)")
     #expect(box.stop())
     // By TLS, of which it says nothing either.
-    let secure = try Box("mqtts://127.0.0.1:\(server.port)")
+    let secure = try Box("mqtts://127.0.0.1:\(server.port)", times: .init())
     #expect(eventually { secure.lines == [words] }, "\(secure.lines)")
     #expect(secure.stop())
   }

@@ -22,7 +22,7 @@ import Testing
 
   @Test func `a broker that is silent to MQTT 5 gets MQTT 3.1.1, also after a lost connection`() throws {
     let server = try HostileBroker("silent5")
-    let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
+    let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)", times: .init())
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
     let name = "mqtt 127.0.0.1:\(server.port)"
     let words = "\(name): connected by MQTT 3.1.1, in which it limits no message of its other users"
