@@ -46,8 +46,6 @@ package final class RTSPConnection {
   static let holdingInterval = TimeAmount.milliseconds(5)
   /// The waiting bytes beyond which the client gets no more tracks, and no more answers that have to wait: NIO's own limit.
   static let heldLimit = 65_536
-  /// The longest time for a BYE from the send thread to a connection.
-  static let goodbyeTime = TimeAmount.milliseconds(200)
 
   /// Creates a connection; nil if its channel has ended and has no address.
   package init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: RTSPService, at now: Instant) {
@@ -280,7 +278,8 @@ package final class RTSPConnection {
     isEnding = true
     waiting.removeAll()
     let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    channel.eventLoop.scheduleTask(in: Self.goodbyeTime) { connection.value.close() }
+    let time = TimeAmount.nanoseconds(service.configuration.goodbyeTime.nanoseconds)
+    channel.eventLoop.scheduleTask(in: time) { connection.value.close() }
   }
 
   func noteClosed() {

@@ -52,6 +52,8 @@ package struct RTSPServerConfiguration: Sendable {
   package var startPatience = Duration(seconds: 2)
   /// The time that a client may take none of its waiting bytes.
   package var stallTime = Duration(seconds: 30)
+  /// The longest time for a BYE from the send thread to a connection.
+  package var goodbyeTime = Duration.milliseconds(200)
   /// The lifetime of a session without a sign of life, in whole seconds.
   package var sessionSeconds = 60
   /// The time without a sign of life, in whole seconds, after which a session that has no connection any more makes

@@ -263,7 +263,8 @@ extension RTSPService {
     leaving[viewer.number] = viewer
     let service = NIOLoopBound(self, eventLoop: loop)
     let number = viewer.number
-    loop.scheduleTask(in: RTSPConnection.goodbyeTime) { service.value.leaving[number] = nil }
+    let time = TimeAmount.nanoseconds(configuration.goodbyeTime.nanoseconds)
+    loop.scheduleTask(in: time) { service.value.leaving[number] = nil }
   }
 
   /// Stops sending a track.
