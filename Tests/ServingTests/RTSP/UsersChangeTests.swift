@@ -80,6 +80,11 @@
       #expect(try Member(cameras.client("nursery"), "eve", "dropping in").request("DESCRIBE").status == 200)
       #expect(try Member(cameras.client("nursery"), "bob", "another 123").request("DESCRIBE").status == 200)
       #expect(try Member(cameras.client("nursery"), "carol", "christmas").request("DESCRIBE").status == 401)
+      // Who reads nothing for half a minute is dropped.
+      _ = eventually(within: 120) {
+        alicesSecond.0.client.pump(0)
+        return !staying.isRunning
+      }
       try expectDecoded(staying, Self.size)
       stayed.0 += ports[0].take(30)
       stayed.1 += alicesSecond.0.client.take(1)
