@@ -50,11 +50,12 @@
       let before = try Footprint.residentBytes()
       var received = overUDP.map { _ in [Data]() }
       var most = 0
-      var (isDropped, isGone) = (false, false)
+      var (isDropped, isGone, isHeldUp) = (false, false, false)
       let begin = Instant.now()
       var nextRead = begin
       // The slow one has lost frames or its connection, and the others have seen more than enough; each round is 2 ms at least.
-      func isOver() -> Bool { (isDropped || isGone) && (Instant.now() - begin).seconds > 4 }
+      // Where a thread of the server stood still for two seconds, that is more than a viewer may miss of four; later it is not.
+      func isOver() -> Bool { (isDropped || isGone) && !isHeldUp && (Instant.now() - begin).seconds > 4 }
       for _ in 0..<15_000 where !isOver() {
         for client in overTCP { client.pump(0) }
         for index in overUDP.indices { received[index] += overUDP[index].ports.drain() }
@@ -66,6 +67,9 @@
         let figures = camera.pipeline.statistics(of: id)
         isGone = figures == nil
         if let figures, figures.framesDropped > 0 { isDropped = true }
+        isHeldUp = camera.pipeline.statistics.destinations.contains {
+          $0.id != id && $0.name.hasPrefix(name) && $0.framesDropped > $0.frames / 4
+        }
       }
       let viewers = camera.pipeline.statistics.destinations
       #expect(isDropped || isGone, "\(viewers.map(\.bytes))")
