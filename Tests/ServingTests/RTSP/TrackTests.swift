@@ -128,6 +128,14 @@
 
     @Test(arguments: ["tcp", "udp"])
     func `ffmpeg gives back the pictures and the same samples`(transport: String) throws {
+      var isJudged = false
+      for _ in 0..<5 where !isJudged { isJudged = try expectSamples(by: transport) }
+      #expect(isJudged, "the host was held up for half a second, five times")
+    }
+
+    /// Has ffmpeg play both tracks. Returns `false`, with nothing judged, if samples are missing and the server says that it has
+    /// left some out: what waits longer than a viewer's patience, because a program was held up, is not sent.
+    private func expectSamples(by transport: String) throws -> Bool {
       let bench = try Bench()
       let directory = try TemporaryDirectory()
       let (sound, pictures) = (directory.path("sound.raw"), directory.path("pictures.md5"))
@@ -139,10 +147,13 @@
       // ffmpeg counts the time from the first picture, so the sound of two seconds lacks what came before its first sample.
       let samples = try Data(contentsOf: URL(fileURLWithPath: sound))
       let run = try #require(SoundSource.run(samples))
-      #expect(samples.count >= 96_000 && run.count == samples.count / 2)
+      let isWhole = samples.count >= 96_000 && run.count == samples.count / 2
+      if !isWhole, bench.camera.pipeline.tracks[1].figures.unsent > 0 { return false }
+      #expect(isWhole, "\(run.count) samples of \(samples.count) bytes")
       let frames = try String(contentsOfFile: pictures, encoding: .utf8).split(separator: "\n")
       #expect(frames.count { !$0.hasPrefix("#") } > 0)
       #expect(try bench.camera.settles(sessions: 0))
+      return true
     }
 
     @Test func `GStreamer gives back the same samples beside the pictures`() throws {
