@@ -116,6 +116,7 @@ import Testing
     let served = try ServedControl(connections: 2)
     // The one that found it listening has ended, but the server may not have seen it yet.
     #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    #expect(try eventually { try served.connections() == 0 })
     var held = [try Self.held(by: served), try Self.held(by: served)]
     let third = try served.curl([], "/v1/status")
     #expect(third.status == 503)
@@ -204,7 +205,7 @@ import Testing
   }
 
   @Test func `who has closed its side and reads nothing is dropped`() throws {
-    let served = try ServedControl(requestSeconds: 1, cameras: ["large"])
+    let served = try ServedControl(requestSeconds: 4, cameras: ["large"])
     #expect(try eventually { try served.connections() == 0 })
     let connection = try RawConnection(served.socket)
     defer { connection.end() }
@@ -215,7 +216,7 @@ import Testing
   }
 
   @Test func `who takes a little now and then is dropped`() throws {
-    let served = try ServedControl(requestSeconds: 1, cameras: ["large"])
+    let served = try ServedControl(requestSeconds: 2, cameras: ["large"])
     // 10 kB a second, where 64 kB are asked for; what lay in the socket comes still.
     let count = try Self.read(1000, for: 10, from: served).count
     #expect((1..<1_000_000).contains(count), "\(count)")
