@@ -270,7 +270,8 @@ import Testing
     let holder = try Subprocess.run(
       ["python3", "-c", script, "\(server.port)"], in: server.served.directory, limit: 100)
     #expect(holder.outputText == "True\nTrue\nTrue\nTrue\n", "\(holder.error)")
-    #expect(try server.curl(server.bearer, "/v1/status").status == 200)
+    // On a busy host curl itself may take longer for its request than there is time.
+    #expect(try eventually { try server.curl(server.bearer, "/v1/status").status == 200 })
   }
 
   @Test(arguments: [("h2,http/1.1", "ALPN protocol: http/1.1"), ("h2", "No ALPN negotiated")])
