@@ -42,8 +42,8 @@ import Testing
     var sent = 0
     while sent < 10_000, connection.send(block) { sent += 1 }
     #expect(sent < 1000, "65 MB were taken")
-    let after = try served.curl([], "/v1/status")
-    #expect(after.status == 200)
+    // On a busy host curl itself may take longer for its request than there is time.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
   }
 
   @Test(arguments: ["", "GET /v1/sta", "PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{"])
@@ -81,8 +81,8 @@ import Testing
     let answer = connection.read(within: 30)
     #expect(isNothing ? answer == "" : answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
     if !isNothing { try Self.expectRefusal(try #require(answer)) }
-    let after = try served.curl([], "/v1/status")
-    #expect(after.status == 200)
+    // On a busy host curl itself may take longer for its request than there is time.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
   }
 
   @Test func `a header that is too large is refused in words, whatever came before on the connection`() throws {
