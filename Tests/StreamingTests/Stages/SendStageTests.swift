@@ -110,8 +110,13 @@ import Testing
     let figures = bench.add(gate, number: 1)
     // Each is held for a while, and gone before the next comes.
     for count in 1...20 {
+      let begin = Instant.now()
       bench.write()
-      try #require(eventually { figures.current.frames == count })
+      try #require(eventually { figures.current.frames + figures.current.framesDropped == count })
+      // A machine that is held up makes it late by more than a little.
+      guard figures.current.framesDropped == 0 else {
+        return (Instant.now() - begin, figures.current, gate.packetsPerFrame)
+      }
     }
     // Now one that has begun waits, while another comes.
     gate.state.withLock {
