@@ -159,15 +159,18 @@ import Testing
     bench.write()
     try #require(eventually { figures.current.frames == 1 })
     _ = bench.add(third, number: 3)
-    #expect(eventually { third.state.withLock { $0.control.count } == 1 })
+    func heard(_ gate: Gate) -> [[UInt8]] { gate.state.withLock { $0.control }.map(Self.packetTypes) }
+    #expect(eventually { !heard(third).isEmpty })
     bench.stage.remove(ViewerID(number: 2), goodbye: true)
-    #expect(eventually { second.state.withLock { $0.control.count } == 2 })
+    #expect(eventually { heard(second).last == [200, 202, 203] })
     bench.end()
     // RFC 3550 section 6.3.7: no BYE from one that has never sent anything.
-    #expect(early.state.withLock { $0.control }.isEmpty)
+    #expect(heard(early).isEmpty)
     for gate in [second, third] {
-      let types = gate.state.withLock { $0.control }.map(Self.packetTypes)
-      #expect(types == [[200, 202], [200, 202, 203]])
+      let types = heard(gate)
+      #expect(types.count >= 2 && types.last == [200, 202, 203], "\(types)")
+      // One report. Another is due after a second or more, which a machine that is held up may need.
+      #expect(types.dropLast().allSatisfy { $0 == [200, 202] }, "\(types)")
     }
   }
 
