@@ -18,6 +18,8 @@ import Testing
       var open: [[UInt8]] = []
       var dropped = 0
       var awaitsKeyFrame = true
+      /// `true` once a key frame has come: what came before that was nothing to begin with.
+      var hasBegun = false
       var isClosed = false
     }
     private let state = Mutex(State())
@@ -42,9 +44,9 @@ import Testing
       state.withLock { state in
         if isFirst {
           state.open = []
-          if isKey { state.awaitsKeyFrame = false }
+          if isKey { (state.awaitsKeyFrame, state.hasBegun) = (false, true) }
         }
-        guard !state.awaitsKeyFrame else { return state.dropped += isLast ? 1 : 0 }
+        guard !state.awaitsKeyFrame else { return state.dropped += isLast && state.hasBegun ? 1 : 0 }
         state.open += bytes
         guard isLast else { return }
         guard state.units.count < room else {
