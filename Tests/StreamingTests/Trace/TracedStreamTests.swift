@@ -77,7 +77,7 @@ import Testing
     let program = try stream(["--trace", path], in: directory)
     defer { program.send(SIGKILL) }
     func size() -> Int { (try? Data(contentsOf: URL(fileURLWithPath: path)))?.count ?? 0 }
-    #expect(eventually { size() > 20_000 }, "\(program.errorSoFar)")
+    #expect(eventually { size() > 20_000 && ends("sent", in: path) > 12 }, "\(program.errorSoFar)")
     program.send(signal)
     _ = try program.wait()
     let trace = try TraceFile(path, isWhole: signal == SIGTERM)
