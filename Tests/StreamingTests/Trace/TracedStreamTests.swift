@@ -135,8 +135,14 @@ import Testing
     let program = try Subprocess(
       [
         "sh", "-c", "ulimit -f 20; exec \"$@\"", "sh", nightjarPath, "stream", "--source", "test", "--size", "320x240",
-        "--control", "none", "--to", "rtp://127.0.0.1:\(try UDPPort.free())", "--duration", "3s", "--trace", path,
+        "--control", "none", "--to", "rtp://127.0.0.1:\(try UDPPort.free())", "--trace", path,
       ], in: directory)
+    defer { program.send(SIGKILL) }
+    #expect(
+      eventually { program.errorSoFar.contains("and ends here; the stream continues") }, "\(program.errorSoFar)")
+    // Time to say so again.
+    usleep(500_000)
+    program.send(SIGTERM)
     let result = try program.wait()
     #expect(result.status == 0, "\(result.error)")
     #expect(result.error.components(separatedBy: "and ends here; the stream continues").count == 2, "\(result.error)")
