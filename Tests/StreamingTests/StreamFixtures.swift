@@ -93,6 +93,35 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   }
 }
 
+/// A camera whose timestamps are a frame interval apart. It has a frame once the encoder is done with the one before, so
+/// that a busy machine loses none, and no other frame rate is measured.
+final class EvenCamera: VideoSource, @unchecked Sendable {
+  // Sendable: the capture thread alone uses what changes.
+  let format = SourceFormat(
+    size: PictureSize(width: 64, height: 64), frameRate: .thirty, pixelFormat: .nv12, color: .bt709,
+    conversion: "no copy")
+  let name = "even camera"
+  let isLive = true
+  let orientation = Orientation.upright
+  let turningFailure: (any Failure)? = nil
+  private let pool: FramePool
+  private var time = Instant.now()
+
+  init() throws { pool = try FramePool(size: PictureSize(width: 64, height: 64), capacity: 1) }
+
+  func orient(_ orientation: Orientation) {}
+  func prepareTurning() throws {}
+  func start() throws {}
+  func stop() {}
+
+  func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
+    guard interrupt.wait(until: .now() + .milliseconds(33)) else { return .idle }
+    guard let frame = pool.checkout(color: .bt709, timestamp: time, captured: .now()) else { return .idle }
+    time = time + FrameRate.thirty.interval
+    return .frame(frame)
+  }
+}
+
 /// A pipeline at 30 frames a second unless told, which ends with the value.
 final class RunningPipeline {
   let pipeline: Pipeline

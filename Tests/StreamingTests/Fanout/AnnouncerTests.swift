@@ -50,7 +50,9 @@ import Testing
     let port = try UDPPort.free()
     let listener = try listener(of: group)
     let destination = try MulticastTests.destination(group, port, "&loop=1&sap=1")
-    let running = try RunningPipeline(try SizedEncoder(keyBytes: 3000, bytes: 500), to: [destination])
+    // A frame rate that is measured is part of the description, and would be announced.
+    let running = try RunningPipeline(
+      try SizedEncoder(keyBytes: 3000, bytes: 500), to: [destination], from: try EvenCamera())
     let version: UInt8 = group.contains(":") ? 0x30 : 0x20
     let first = try #require(next(listener, of: group, port: port))
     #expect(first.flags == version)
@@ -83,7 +85,7 @@ import Testing
     let listener = try listener(of: group)
     let running = try RunningPipeline(
       try SizedEncoder(keyBytes: 3000, bytes: 500),
-      to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")])
+      to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")], from: try EvenCamera())
     defer { running.end() }
     let first = try #require(next(listener, of: group, port: port))
     running.encoder.changeParameterSets()
