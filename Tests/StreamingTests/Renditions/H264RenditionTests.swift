@@ -261,7 +261,8 @@
       }
       let (first, second) = (try NarrowConnection(), try NarrowConnection())
       let id = try bench.admit(first)
-      try #require(eventually { bench.rendition?.failure == "none is left" })
+      // The reason is there a moment before the refusal.
+      try #require(eventually { bench.rendition?.failure == "none is left" && bench.pipeline.h264Refusal != nil })
       let refusal = try #require(bench.pipeline.h264Refusal)
       guard case .failed("none is left", let pause) = refusal else {
         Issue.record("\(refusal)")
