@@ -149,6 +149,12 @@
         let result = try Subprocess.run(["/usr/bin/python3", script, url, "seconds=1"], in: configured.directory)
         return try JSONDecoder().decode(Told.self, from: result.output)
       }
+      // Each camera is opened on a thread of its own.
+      let isThere = try eventually {
+        let cameras = try configured.answer("status")["cameras"] as? [[String: Any]] ?? []
+        return cameras.contains { $0["name"] as? String == "room" }
+      }
+      #expect(isThere, "\(configured.process.errorSoFar)")
       let absent = try status("attic")
       #expect(absent.status == 503, "\(absent.answer) \(configured.process.errorSoFar)")
       #expect(try status("room").status == 201)
