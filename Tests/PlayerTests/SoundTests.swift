@@ -35,9 +35,12 @@
       var skews: [Double] {
         // The player may have begun or ended between a flash and its beep. As it ends, it tells the end of a silence, too.
         let within = flashes.filter { $0.upperBound > (beeps.first ?? 0) - 0.5 && $0.upperBound < beeps.last ?? 0 }
-        return within.compactMap { flash in
+        let nearest = within.compactMap { flash in
           beeps.map { $0 - min(max($0, flash.lowerBound), flash.upperBound) }.min { abs($0) < abs($1) }
         }
+        // There is a beep in each second: one that is farther away is another flash's, and this flash's was left out by a
+        // machine that paused.
+        return nearest.filter { abs($0) <= 0.5 }
       }
     }
 
@@ -162,7 +165,7 @@
       func peak() throws -> Double {
         let player = try Subprocess.run(
           ["ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-allowed_media_types", "audio"]
-            + ["-i", program.url(), "-t", "2", "-af"]
+            + ["-i", program.url(), "-t", "5", "-af"]
             + ["astats=metadata=1:reset=1,ametadata=print:key=lavfi.astats.Overall.RMS_level:file=-"]
             + ["-f", "null", "-"], in: program.directory)
         #expect(player.status == 0, "\(player.error.suffix(2000))")
