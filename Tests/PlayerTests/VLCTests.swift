@@ -22,7 +22,8 @@ import Testing
     let program = try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--size", "640x360", "--keyframe-interval", "1s", "--audio", "test",
-        "--to", "rtp://127.0.0.1:\(port)?payload=mp2t",
+        // As little as a socket keeps while the viewer gets no processor for some seconds.
+        "--bitrate", "250k", "--to", "rtp://127.0.0.1:\(port)?payload=mp2t",
       ], in: directory)
     defer { program.send(SIGTERM) }
     #expect(
