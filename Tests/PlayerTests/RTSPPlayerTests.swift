@@ -71,6 +71,7 @@ import Testing
     #expect(eventually { program.process.errorSoFar.contains("all 2 sessions are in use; try again later") })
     players[0].send(SIGTERM)
     _ = try players[0].wait(limit: 60)
+    #expect(eventually { program.process.log.ends(ofViewers: "rtsp").count == 1 }, "\(program.process.errorSoFar)")
     try expectDecoded(try program.ffmpeg(program.url()))
     players[1].send(SIGTERM)
     _ = try players[1].wait(limit: 60)
