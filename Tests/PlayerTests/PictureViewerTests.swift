@@ -26,11 +26,16 @@
         ["curl", "-sS", "--max-time", "120", "-o", "/dev/null", program.url("/stream.mjpg")], in: program.directory)
       defer { viewer.send(SIGKILL) }
       #expect(eventually { process.errorSoFar.contains(/viewer mjpeg http 127\.0\.0\.1:[0-9]+ is watching\n/) })
-      let view = try views(program)
+      // The encoder is seen to rest where a picture came between two views: on a busy machine, not each time.
+      var view = ""
+      let rests = try eventually {
+        view = try views(program)
+        return view.contains(/camera +streaming +320x240 +encoder rests +dropped/)
+      }
+      #expect(rests, "\(view)")
       let lines = ProgramLog(view).lines
       #expect(lines.contains { $0.hasSuffix("  1 camera  1 viewer") }, "\(view)")
       #expect(lines.contains { $0.hasPrefix("  1 viewer by MJPEG ") && $0.hasSuffix(" JPEG/s") }, "\(view)")
-      #expect(view.contains(/camera +streaming +320x240 +encoder rests +dropped/), "\(view)")
       viewer.send(SIGKILL)
       #expect(
         eventually { process.errorSoFar.contains(/viewer mjpeg http [0-9.:]+ left after [0-9]+ s: [0-9]+ pictures\n/) })
