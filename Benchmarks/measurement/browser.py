@@ -25,7 +25,7 @@ class Browser:
         self.driver = subprocess.Popen(
             ["chromedriver", "--port=" + self.base.rsplit(":", 1)[1]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env={"HOME": folder, "PATH": "/usr/bin:/bin"})
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 self.request("GET", "/status")
                 break
