@@ -13,6 +13,9 @@ package final class ToneSource: SoundSource, @unchecked Sendable {
   /// The distance from `CLOCK_MONOTONIC` to the wall clock, so that seconds are those that the picture shows.
   private var wallClock = WallClockOffset()
   private var nextSync: Instant
+  /// The end of the last longer pause of the machine. A beep that began before is left out whole: its rest would begin
+  /// later than the white field.
+  private var resumed = Instant.zero
 
   /// The frequency of the beep in Hz.
   package static let frequency = 1_000.0
@@ -45,6 +48,7 @@ package final class ToneSource: SoundSource, @unchecked Sendable {
     guard count > 0 else { return true }
     guard count <= Self.delayLimit else {
       timeline.appendSilence(until: now)
+      resumed = now
       return true
     }
     let first = timeline.end
@@ -52,8 +56,8 @@ package final class ToneSource: SoundSource, @unchecked Sendable {
     for number in 0..<count {
       let time = first + Duration(nanoseconds: number * 1_000_000_000 / Int64(SoundFormat.trackRate))
       let phase = wallClock.phase(at: time)
-      let value =
-        phase < Self.length ? Self.amplitude * sin(2 * .pi * Self.frequency * phase.seconds) : 0
+      let isBeep = phase < Self.length && time - phase >= resumed
+      let value = isBeep ? Self.amplitude * sin(2 * .pi * Self.frequency * phase.seconds) : 0
       for _ in 0..<timeline.channels { samples.append(Int16(value)) }
     }
     samples.withUnsafeBufferPointer { timeline.append($0) }
