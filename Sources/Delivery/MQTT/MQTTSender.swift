@@ -222,7 +222,7 @@ package final class MQTTSender: Sendable {
         case .connected, .refused: break
         }
       }
-      // Before what has come through by it.
+      // The log tells the connection before the events that came through it.
       if isHeard, failure == nil { log.connected(for: .now() - started, by: version) }
       noteOutcomes(&session, &log)
       if let failure { throw failure }
