@@ -133,11 +133,11 @@
       var shares: [Double] = []
       for index in 0..<20 {
         let frame = try scene.frame(index, from: pool)
-        let begin = threadSeconds()
-        var first: Double?
+        let begin = threadTime()
+        var first: Swift.Duration?
         var last = begin
         try encoder.encode(frame, keyFrame: false) { _ in
-          last = threadSeconds()
+          last = threadTime()
           if first == nil { first = last }
         }
         shares.append(((first ?? last) - begin) / (last - begin))

@@ -32,9 +32,9 @@
       for index in 0..<frames {
         let frame = try scene.frame(index, from: pool)
         // One thread encodes where it is asked for: this one.
-        let start = threadSeconds()
+        let start = threadTime()
         try encoder.encode(frame, keyFrame: false) { recording.add($0) }
-        times.append((threadSeconds() - start) * 1000)
+        times.append((threadTime() - start) / .milliseconds(1))
       }
       try encoder.flush { recording.add($0) }
       return (recording, times)
