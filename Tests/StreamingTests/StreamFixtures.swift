@@ -93,21 +93,26 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   }
 }
 
-/// A camera whose timestamps are a frame interval apart. It has a frame once the encoder is done with the one before, so
-/// that a busy machine loses none, and no other frame rate is measured.
-final class EvenCamera: VideoSource, @unchecked Sendable {
+/// A camera that has a frame once the encoder is done with the one before, so that a busy machine costs none.
+final class UnhurriedCamera: VideoSource, @unchecked Sendable {
   // Sendable: the capture thread alone uses what changes.
   let format = SourceFormat(
     size: PictureSize(width: 64, height: 64), frameRate: .thirty, pixelFormat: .nv12, color: .bt709,
     conversion: "no copy")
-  let name = "even camera"
+  let name = "unhurried camera"
   let isLive = true
   let orientation = Orientation.upright
   let turningFailure: (any Failure)? = nil
   private let pool: FramePool
-  private var time = Instant.now()
+  private let isEven: Bool
+  private var even = Instant.now()
 
-  init() throws { pool = try FramePool(size: PictureSize(width: 64, height: 64), capacity: 1) }
+  /// - Parameter isEven: `true` for timestamps that are a frame interval apart, however late the frames are: then no other frame rate is
+  ///   measured.
+  init(isEven: Bool = false) throws {
+    pool = try FramePool(size: PictureSize(width: 64, height: 64), capacity: 1)
+    self.isEven = isEven
+  }
 
   func orient(_ orientation: Orientation) {}
   func prepareTurning() throws {}
@@ -115,9 +120,10 @@ final class EvenCamera: VideoSource, @unchecked Sendable {
   func stop() {}
 
   func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
-    guard interrupt.wait(until: .now() + .milliseconds(33)) else { return .idle }
-    guard let frame = pool.checkout(color: .bt709, timestamp: time, captured: .now()) else { return .idle }
-    time = time + FrameRate.thirty.interval
+    guard interrupt.wait(until: .now() + .milliseconds(isEven ? 33 : 20)) else { return .idle }
+    let now = Instant.now()
+    guard let frame = pool.checkout(color: .bt709, timestamp: isEven ? even : now, captured: now) else { return .idle }
+    even = even + FrameRate.thirty.interval
     return .frame(frame)
   }
 }

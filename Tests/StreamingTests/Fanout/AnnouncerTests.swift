@@ -52,7 +52,7 @@ import Testing
     let destination = try MulticastTests.destination(group, port, "&loop=1&sap=1")
     // A frame rate that is measured is part of the description, and would be announced.
     let running = try RunningPipeline(
-      try SizedEncoder(keyBytes: 3000, bytes: 500), to: [destination], from: try EvenCamera())
+      try SizedEncoder(keyBytes: 3000, bytes: 500), to: [destination], from: try UnhurriedCamera(isEven: true))
     let version: UInt8 = group.contains(":") ? 0x30 : 0x20
     let first = try #require(next(listener, of: group, port: port))
     #expect(first.flags == version)
@@ -85,7 +85,7 @@ import Testing
     let listener = try listener(of: group)
     let running = try RunningPipeline(
       try SizedEncoder(keyBytes: 3000, bytes: 500),
-      to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")], from: try EvenCamera())
+      to: [try MulticastTests.destination(group, port, "&loop=1&sap=1")], from: try UnhurriedCamera(isEven: true))
     defer { running.end() }
     let first = try #require(next(listener, of: group, port: port))
     running.encoder.changeParameterSets()

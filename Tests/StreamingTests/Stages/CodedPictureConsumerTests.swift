@@ -62,32 +62,6 @@ import Testing
     func close() { state.withLock { $0.isClosed = true } }
   }
 
-  /// A camera that has a frame as soon as the encoder is done with the one before, so that a busy machine costs none.
-  private final class UnhurriedCamera: VideoSource, Sendable {
-    private static let size = PictureSize(width: 64, height: 64)
-    let format = SourceFormat(
-      size: size, frameRate: .thirty, pixelFormat: .nv12, color: .bt709, conversion: "no copy")
-    let name = "unhurried camera"
-    let isLive = true
-    let orientation = Orientation.upright
-    let turningFailure: (any Failure)? = nil
-    private let pool: FramePool
-
-    init() throws { pool = try FramePool(size: Self.size, capacity: 1) }
-
-    func orient(_ orientation: Orientation) {}
-    func prepareTurning() throws {}
-    func start() throws {}
-    func stop() {}
-
-    func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
-      guard interrupt.wait(until: .now() + .milliseconds(20)) else { return .idle }
-      let now = Instant.now()
-      guard let frame = pool.checkout(color: .bt709, timestamp: now, captured: now) else { return .idle }
-      return .frame(frame)
-    }
-  }
-
   /// Writes a picture of `slices` parts. Returns what became of the last one.
   @discardableResult
   private func write(

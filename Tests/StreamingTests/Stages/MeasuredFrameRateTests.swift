@@ -50,7 +50,7 @@ import Testing
 
   @Test func `the description of a stream that has rested says the camera's rate`() throws {
     let running = try RunningPipeline(
-      SizedEncoder(keyBytes: 3000, bytes: 500), to: [], from: EvenCamera(), restsUnwatched: true)
+      SizedEncoder(keyBytes: 3000, bytes: 500), to: [], from: UnhurriedCamera(isEven: true), restsUnwatched: true)
     defer { running.end() }
     let pipeline = running.pipeline
     let socket = try TestSocket.pair().media
