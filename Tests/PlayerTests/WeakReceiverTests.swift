@@ -20,7 +20,7 @@ struct WeakReceiverTests {
   ) throws -> String {
     let script = """
       cd '\(directory.url.path)'
-      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=30,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
+      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=15,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
         clip.y4m || exit 80
       cat > far.sh <<'END'
       \(far)

@@ -13,15 +13,15 @@ import Testing
     // A window in memory, and a sound device that writes a file. Of what comes after a busy machine has stood still, most is left out.
     let raw = directory.path("sound.raw")
     let result = try WatchTests.watch(
-      [url, "--play", "--for", "12s"], in: directory,
+      [url, "--play", "--for", "8s"], in: directory,
       environment: ["SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "disk", "SDL_DISKAUDIOFILE": raw])
     #expect(result.status == 0, "\(result.error)")
     func number(_ before: String) -> Double {
       let text = result.error.components(separatedBy: before).dropFirst().first ?? ""
       return Double(text.prefix { $0.isNumber || $0 == "." }) ?? 0
     }
-    #expect(number("window     ") > 10, "\(result.error)")
-    #expect(number("played     ") > 1, "\(result.error)")
+    #expect(number("window     ") > 20, "\(result.error)")
+    #expect(number("played     ") > 2, "\(result.error)")
     let bytes = try Data(contentsOf: URL(fileURLWithPath: raw))
     let samples = bytes.withUnsafeBytes { bytes in
       (0..<bytes.count / 4).map { bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Int16.self) }
@@ -33,7 +33,8 @@ import Testing
     // is up to 1.7 times too loud for some 20 ms, as it does not know the levels before (RFC 7845 section 4.6).
     let median = try #require(loud.dropFirst(loud.count / 2).first)
     #expect((4500...8200).contains(median), "\(median)")
-    #expect(try #require(loud.last) < 16_000)
+    // After sound that is missing it does not know them either.
+    #expect(loud[loud.count * 9 / 10] < 16_000, "\(loud.last ?? 0)")
   }
 
   @Test func `without a display it says so, and ends`() throws {
