@@ -44,11 +44,13 @@ import Testing
     }
     // A reader that waits gets each value; one that is slow, the newest two. It may be slow to begin, too.
     var sent = 0
-    while broadcast.subscriberCount == 1, !reader.isDone.load(ordering: .relaxed) {
+    let deadline = ContinuousClock.now + .seconds(90)
+    while broadcast.subscriberCount == 1, !reader.isDone.load(ordering: .relaxed), .now < deadline {
       broadcast.send(sent)
       sent += 1
       await Task.yield()
     }
+    reading.cancel()
     let values = await reading.value
     #expect(values.count == 3 && values == values.sorted() && Set(values).count == 3)
     let cancelled = Task { [stream = broadcast.stream()] in

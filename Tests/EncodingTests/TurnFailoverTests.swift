@@ -259,7 +259,7 @@
       try turning.encode(2, Self.portrait)
       let opened = scripts.landscape.state.withLock { $0.opened }
       scripts.landscape.state.withLock { $0.refusesToOpen = false }
-      usleep(3_000_000)
+      usleep(6_000_000)
       for _ in 0..<3 { try turning.encode(2, Self.landscape, keyFrame: true) }
       #expect(encoder.counters.recoveries == 0)
       #expect(scripts.landscape.state.withLock { $0.opened } == opened)

@@ -215,7 +215,7 @@ import Testing
       var recorder = try DatagramRecorder()
       var stream = try begin(recorder)
       var (hasChanged, isHeldUp) = (false, false)
-      for attempt in 1...5 {
+      for attempt in 1...3 {
         _ = try eventually(within: 120) {
           let quality = try stream.quality()
           let (level, reason) = (quality["vaapi_quality"] as? Int ?? 0, quality["reason"] as? String ?? "")
@@ -224,7 +224,7 @@ import Testing
           return hasChanged || isHeldUp
         }
         // Where the machine was held up all the same, there is room two minutes later at the earliest: another stream is sooner.
-        guard isHeldUp, attempt < 5 else { break }
+        guard isHeldUp, attempt < 3 else { break }
         _ = try stream.end()
         _ = recorder.finish()
         recorder = try DatagramRecorder()

@@ -116,12 +116,19 @@
     @Test func `where no UDP gets through, a browser watches by TCP`() throws {
       let program = try WatchedProgram(["--audio", "test", "--size", "640x480", "--bitrate", "2M"])
       let browser = try PeerBrowser(program, isConnecting: true)
-      #expect(eventually(within: 60) { browser.figures.framesDecoded > 60 }, "\(browser.figures)")
-      let figures = browser.figures
-      #expect(figures.transport == "tcp", "\(figures)")
-      // A browser that gets no processor for a while takes no bytes, and so loses whole frames, which are counted.
-      let dropped = try program.viewers().first?["frames_dropped"] as? Int ?? 0
-      #expect(dropped > 0 || figures.packetsLost == 0 && figures.nackCount == 0, "\(figures)")
+      var (figures, dropped, isWhole) = (PeerBrowser.Figures(), 0, false)
+      // A browser that gets no processor for a while takes no bytes, and so loses whole frames, which are counted. What comes after them
+      // is looked at instead.
+      for _ in 0..<3 where !isWhole {
+        let before = (figures: figures, dropped: dropped)
+        let hasMore = eventually(within: 60) { browser.figures.framesDecoded > before.figures.framesDecoded + 60 }
+        #expect(hasMore, "\(browser.figures)")
+        figures = browser.figures
+        dropped = try program.viewers().first?["frames_dropped"] as? Int ?? 0
+        isWhole = (figures.packetsLost, figures.nackCount) == (before.figures.packetsLost, before.figures.nackCount)
+        guard dropped > before.dropped else { break }
+      }
+      #expect(figures.transport == "tcp" && isWhole, "\(figures)")
       // A connection that is closed from outside is made again by the browser, or its session ends: never another's.
       #expect(try program.viewerKinds() == ["webrtc"])
     }
@@ -129,19 +136,25 @@
     @Test func `a peer that is no browser watches by TCP, until it ends its session`() throws {
       let program = try WatchedProgram(["--audio", "test"])
       let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
-      let result = try Subprocess.run(
-        ["/usr/bin/python3", script, program.url("/whep"), "seconds=1", "video=16", "audio=26", "tcp=1"],
-        in: program.directory, limit: 200)
-      #expect(result.status == 0, "\(result.error.suffix(3000))")
-      let told = try #require(JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+      var (told, dropped, sessions): ([String: Any], Double, Int) = ([:], 0, 0)
+      // A peer that gets no processor for a while takes no bytes, and so loses whole frames, which are counted: it watches again.
+      for _ in 0..<3 where told["lost"] as? Int != 0 {
+        let result = try Subprocess.run(
+          ["/usr/bin/python3", script, program.url("/whep"), "seconds=1", "video=16", "audio=26", "tcp=1"],
+          in: program.directory, limit: 200)
+        #expect(result.status == 0, "\(result.error.suffix(3000))")
+        told = try #require(JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+        sessions += 1
+        let before = dropped
+        let totals = try Scrape(program.directory.path("control"), in: program.directory)
+        dropped = totals["nightjar_viewer_frames_dropped_total"] ?? 0
+        guard dropped > before else { break }
+      }
       let frames = try #require(told["frames"] as? [String: Int])
       #expect(frames["video", default: 0] > 15 && frames["audio", default: 0] > 25, "\(told)")
-      #expect(told["deleted"] as? [Int] == [200, 404], "\(told)")
-      // A peer that gets no processor for a while takes no bytes, and so loses whole frames, which are counted.
-      let totals = try Scrape(program.directory.path("control"), in: program.directory)
-      let dropped = try #require(totals["nightjar_viewer_frames_dropped_total"])
-      #expect(dropped > 0 || told["lost"] as? Int == 0, "\(told)")
-      let isTold = eventually { program.process.log.ends(ofViewers: "webrtc") == ["ended"] }
+      #expect(told["lost"] as? Int == 0 && told["deleted"] as? [Int] == [200, 404], "\(told)")
+      let ends = Array(repeating: "ended", count: sessions)
+      let isTold = eventually { program.process.log.ends(ofViewers: "webrtc") == ends }
       #expect(isTold, "\(program.process.errorSoFar)")
     }
   }

@@ -36,22 +36,29 @@
       try end(start(program, options, path: path))
     }
 
-    /// Expects that a peer has lost no packets. One that gets no processor reports late: for what seems to be a weak network,
-    /// the program leaves out whole frames, and counts them.
-    private func expectAllReceived(_ told: Told, of program: WatchedProgram) throws {
-      let totals = try Scrape(program.directory.path("control"), in: program.directory)
-      let dropped = try #require(totals["nightjar_viewer_frames_dropped_total"])
-      #expect(dropped > 0 || told.lost == 0, "\(told.lost ?? -1) packets")
+    /// Watches once more where packets are missing and the program says that it has left out frames, three times at most: a peer that
+    /// gets no processor reports late, as one behind a weak network does.
+    private func watchInTime(_ program: WatchedProgram, _ options: String..., path: String = "/whep") throws -> Told {
+      func dropped() throws -> Double {
+        let totals = try Scrape(program.directory.path("control"), in: program.directory)
+        return totals["nightjar_viewer_frames_dropped_total"] ?? 0
+      }
+      for _ in 0..<2 {
+        let before = try dropped()
+        let told = try end(start(program, options, path: path))
+        if try told.lost == 0 || dropped() == before { return told }
+      }
+      return try end(start(program, options, path: path))
     }
 
     @Test func `a peer gets pictures and sound, until it ends its session`() throws {
       let program = try WatchedProgram(["--audio", "test"])
-      let told = try watch(
+      let told = try watchInTime(
         program, "seconds=2", "video=16", "audio=26", "loud=1000", path: "/cameras/camera/whep")
       #expect(told.status == 201, "\(told.answer)")
       #expect(told.sizes == [[320, 240]])
       #expect(told.frames["video", default: 0] > 15 && told.frames["audio", default: 0] > 25, "\(told.frames)")
-      try expectAllReceived(told, of: program)
+      #expect(told.lost == 0)
       // The clapper's beep, not silence.
       #expect(told.loudest > 1000, "\(told.loudest)")
       // The first DELETE ends it; there is nothing for the second.
@@ -65,12 +72,11 @@
     #if X265
       @Test func `of a camera with HEVC, a peer that offers H.264 and no H.265 gets H.264 with the sound`() throws {
         let program = try WatchedProgram(["--audio", "test", "--codec", "hevc"], encoder: "x265")
-        let told = try watch(program, "seconds=2", "video=16", "audio=26", "loud=1000")
+        let told = try watchInTime(program, "seconds=2", "video=16", "audio=26", "loud=1000")
         #expect(told.status == 201, "\(told.answer)")
         let encodings = DescriptionLines(told.answer).encodings
         #expect(encodings.contains("H264/90000") && !told.answer.contains("H265"), "\(told.answer)")
-        #expect(told.sizes == [[320, 240]])
-        try expectAllReceived(told, of: program)
+        #expect(told.sizes == [[320, 240]] && told.lost == 0)
         #expect(told.frames["video", default: 0] > 15 && told.frames["audio", default: 0] > 25, "\(told.frames)")
         #expect(told.loudest > 1000 && told.deleted == [200, 404], "\(told.loudest)")
         let status = try program.control("status", "--json")

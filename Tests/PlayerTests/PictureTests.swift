@@ -79,6 +79,9 @@
         return try program.pictures()["coded"] == made
       }
       #expect(rests)
+      let made = try program.pictures()["coded"]
+      Thread.sleep(forTimeInterval: 2)
+      #expect(try program.pictures()["coded"] == made)
     }
 
     @Test func `GStreamer and a client of HTTP 1.0 play the stream, and fps limits it`() throws {
@@ -123,17 +126,15 @@
       let kinds = try #require(list["viewers"] as? [[String: Any]]).compactMap { $0["kind"] as? String }
       #expect(Set(kinds) == ["mjpeg", "destination"] && kinds.count { $0 == "mjpeg" } == 16, "\(kinds)")
       // 16 viewers at up to 30 a second each: shared, there are no more than the camera's own.
-      let start = Date()
-      let before = try program.pictures()["coded"] ?? 0
-      Thread.sleep(forTimeInterval: 2)
-      var made = 0
-      // None come while the machine stands still.
-      let areMade = try eventually {
-        made = (try program.pictures()["coded"] ?? 0) - before
-        return made > 1
+      var rate = 0.0
+      // None come while the machine stands still: it is measured again.
+      for _ in 0..<3 where rate <= 0.5 {
+        let start = Date()
+        let before = try program.pictures()["coded"] ?? 0
+        Thread.sleep(forTimeInterval: 2)
+        rate = Double((try program.pictures()["coded"] ?? 0) - before) / Date().timeIntervalSince(start)
       }
-      let rate = Double(made) / Date().timeIntervalSince(start)
-      #expect(areMade && rate < 40, "\(made), \(rate)")
+      #expect(rate > 0.5 && rate < 40, "\(rate)")
       for viewer in viewers { viewer.send(SIGKILL) }
       let haveGone = try eventually { try program.pictures()["viewers"] == 0 }
       let rest = try program.control("viewers")

@@ -35,7 +35,7 @@ import Testing
     defer { server.send(SIGKILL) }
     let (png, y4m) = (directory.path("now.png"), directory.path("all.y4m"))
     let result = try WatchTests.watch(
-      [url, "--for", "10s", "--png", png, "--y4m", y4m, "--expect-fps", "2.5"], in: directory)
+      [url, "--for", "5s", "--png", png, "--y4m", y4m, "--expect-fps", "2.5"], in: directory)
     #expect(result.status == 0, "\(result.error) \(server.errorSoFar)")
     for file in [png, y4m] {
       let probed = try Subprocess.run(

@@ -53,7 +53,7 @@ struct WatchGroupTests {
     ) { $0.errorSoFar.contains("rtsp://") }
     defer { sender.end() }
     let url = "rtsp://127.0.0.1:8554/camera"
-    let result = try sender.watch([url, "--transport", "multicast", "--for", "10s", "--expect-fps", "2.5"])
+    let result = try sender.watch([url, "--transport", "multicast", "--for", "5s", "--expect-fps", "2.5"])
     Self.expectBoth(result)
     let way = "RTSP from 127.0.0.1 port 8554, a group at port 5004"
     #expect(result.log.values(of: "playing") == [way], "\(result.error)")
@@ -78,7 +78,7 @@ struct WatchGroupTests {
     defer { sender.end() }
     let digits = certificate.fingerprint.map { String(format: "%02x", $0) }.joined()
     let result = try sender.watch([
-      "rtsps://127.0.0.1:8322/camera", "--fingerprint", digits, "--transport", "multicast", "--for", "10s",
+      "rtsps://127.0.0.1:8322/camera", "--fingerprint", digits, "--transport", "multicast", "--for", "5s",
       "--expect-fps", "2.5",
     ])
     Self.expectBoth(result)
@@ -100,7 +100,7 @@ struct WatchGroupTests {
     let text = try String(contentsOfFile: sdp, encoding: .utf8)
     #expect(text.contains("a=source-filter") == destination.contains("232."))
     #expect(try PlayableMedia.of(text).map(\.codec) == ["H264", "OPUS"])
-    let result = try sender.watch([sdp, "--interface", "lo", "--for", "10s", "--expect-fps", "2.5"])
+    let result = try sender.watch([sdp, "--interface", "lo", "--for", "5s", "--expect-fps", "2.5"])
     Self.expectBoth(result)
     let wrong = try sender.watch([sdp, "--interface", "no-such", "--for", "30s"])
     let reason = "nightjar-watch: there is no interface no-such"
@@ -119,7 +119,7 @@ struct WatchGroupTests {
       ], in: directory
     ) { _ in (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true }
     defer { sender.end() }
-    let result = try sender.watch([sdp, "--interface", "lo", "--for", "10s", "--expect-fps", "2.5"])
+    let result = try sender.watch([sdp, "--interface", "lo", "--for", "5s", "--expect-fps", "2.5"])
     #expect(result.status == 0, "\(result.error) \(sender.program.errorSoFar)")
   }
 }

@@ -85,7 +85,7 @@ import Testing
     let (program, url) = try Self.camera(in: directory)
     defer { program.send(SIGTERM) }
     // A slow host may miss pictures, and stand still for seconds: the limits are far from what comes in ten.
-    let good = try Self.watch([url, "--for", "10s", "--expect-fps", "2.5", "--max-freeze", "10s"], in: directory)
+    let good = try Self.watch([url, "--for", "5s", "--expect-fps", "2.5", "--max-freeze", "10s"], in: directory)
     #expect(good.status == 0, "\(good.error)")
     #expect(good.log.values(of: "playing").first?.hasPrefix("RTSP from 127.0.0.1 port ") == true, "\(good.error)")
     #expect(good.log.values(of: "summary").count == 1, "\(good.error)")
@@ -231,7 +231,7 @@ import Testing
     // The tests' driver encodes, and has no decoder.
     let node = try directory.write([], as: "renderD128")
     let result = try Self.watch(
-      [url, "--render-node", node, "--for", "10s", "--expect-fps", "2.5"], in: directory,
+      [url, "--render-node", node, "--for", "5s", "--expect-fps", "2.5"], in: directory,
       environment: StrictVADriver.environment(node: node, log: directory.path("driver.log")))
     let decoder = result.log.values(of: "decoder").first ?? ""
     #expect(result.status == 0 && decoder.hasSuffix(" (the driver does not decode this stream)"), "\(result.error)")

@@ -218,7 +218,7 @@ final class AnnouncementGroups {
       switch state {
       case .uncommitted, .registering: break
       case .established:
-        // Whoever reads the line finds the state with it.
+        // The state is published first, so that a reader of the log's line finds it.
         publish()
         tell(&entries[index])
       case .collision:

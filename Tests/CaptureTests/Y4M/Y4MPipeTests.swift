@@ -64,9 +64,9 @@ import Testing
       { context in
         guard let context else { return nil }
         let shared = Unmanaged<SharedInterrupt>.fromOpaque(context).takeRetainedValue()
-        // Until the half picture is read.
+        // Until the half picture is read, or for a minute.
         var rest = pollfd(fd: shared.pipe, events: Int16(POLLIN), revents: 0)
-        while poll(&rest, 1, 0) > 0, rest.revents & Int16(POLLIN) != 0 { usleep(1000) }
+        for _ in 0..<60_000 where poll(&rest, 1, 0) > 0 && rest.revents & Int16(POLLIN) != 0 { usleep(1000) }
         usleep(50_000)
         shared.interrupt.fire()
         return nil

@@ -50,7 +50,7 @@ import Testing
       return threads
     }
 
-    /// Returns the number of a thread. One that no frame passes through may have its name later than frames pass.
+    /// Returns the number of a thread. A thread outside the frames' path may get its name after frames flow.
     func thread(_ name: String) throws -> Int {
       var identifier: Int?
       _ = try eventually {

@@ -81,8 +81,9 @@ import Testing
     let answer = connection.read(within: 30)
     #expect(isNothing ? answer == "" : answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
     if !isNothing { try Self.expectRefusal(try #require(answer)) }
-    // On a busy host curl itself may take longer for its request than there is time.
-    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    // On a busy host curl itself may take longer for its request than three seconds.
+    for _ in 0..<5 where try isNothing && served.curl([], "/v1/status").status != 200 {}
+    #expect(try served.curl([], "/v1/status").status == 200)
   }
 
   @Test func `a header that is too large is refused in words, whatever came before on the connection`() throws {

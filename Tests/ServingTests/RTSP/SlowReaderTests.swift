@@ -24,6 +24,13 @@
     }
 
     @Test func `a reader of 1 kB/s costs nine others nothing, and in the end itself`() throws {
+      for _ in 0..<2 where try expectNoCost(isLast: false) { return }
+      #expect(try expectNoCost(isLast: true))
+    }
+
+    /// Reads as ten viewers, one of them slowly. Returns `false`, with nothing judged, where the others missed too much: in this run, a
+    /// machine may have held a thread of the server up for two of four seconds. The last run is judged in any case.
+    private func expectNoCost(isLast: Bool) throws -> Bool {
       // A quarter of a megabyte a second: what the kernel keeps for the slow one is soon full.
       let directory = try TemporaryDirectory()
       let clip = try Y4MFile(path: try Self.noise(in: directory))
@@ -50,12 +57,11 @@
       let before = try Footprint.residentBytes()
       var received = overUDP.map { _ in [Data]() }
       var most = 0
-      var (isDropped, isGone, isHeldUp) = (false, false, false)
+      var (isDropped, isGone) = (false, false)
       let begin = Instant.now()
       var nextRead = begin
       // The slow one has lost frames or its connection, and the others have seen more than enough; each round is 2 ms at least.
-      // Where a thread of the server stood still for two seconds, that is more than a viewer may miss of four; later it is not.
-      func isOver() -> Bool { (isDropped || isGone) && !isHeldUp && (Instant.now() - begin).seconds > 4 }
+      func isOver() -> Bool { (isDropped || isGone) && (Instant.now() - begin).seconds > 4 }
       for _ in 0..<15_000 where !isOver() {
         for client in overTCP { client.pump(0) }
         for index in overUDP.indices { received[index] += overUDP[index].ports.drain() }
@@ -67,13 +73,12 @@
         let figures = camera.pipeline.statistics(of: id)
         isGone = figures == nil
         if let figures, figures.framesDropped > 0 { isDropped = true }
-        isHeldUp = camera.pipeline.statistics.destinations.contains {
-          $0.id != id && $0.name.hasPrefix(name) && $0.framesDropped > $0.frames / 4
-        }
       }
       let viewers = camera.pipeline.statistics.destinations
       #expect(isDropped || isGone, "\(viewers.map(\.bytes))")
       let others = viewers.filter { $0.id != id }
+      let isHeldUp = others.contains { $0.name.hasPrefix(name) && $0.framesDropped > $0.frames / 4 }
+      if isHeldUp, !isLast { return false }
       #expect(others.count == 9)
       // What a machine does not let the server write to a connection in time is told, and is not much.
       for viewer in others {
@@ -92,6 +97,7 @@
       // What the test itself keeps, some of it in arrays twice as large as it is.
       let kept = 3 * viewers.reduce(0) { $0 + $1.bytes }
       #expect(most < kept + 16 << 20, "\(most >> 10) KiB, of which \(kept >> 10) may be the test's")
+      return true
     }
 
     /// All that waits for a viewer is delay: no more than three frames, wherever in this machine they are, and what the

@@ -129,13 +129,13 @@
     @Test(arguments: ["tcp", "udp"])
     func `ffmpeg gives back the pictures and the same samples`(transport: String) throws {
       var isJudged = false
-      for _ in 0..<5 where !isJudged { isJudged = try expectSamples(by: transport) }
+      for _ in 0..<5 where !isJudged { isJudged = try judgeSamples(by: transport) }
       #expect(isJudged, "the host was held up for half a second, five times")
     }
 
     /// Has ffmpeg play both tracks. Returns `false`, with nothing judged, if samples are missing and the server says that it has
     /// left some out: what waits longer than a viewer's patience, because a program was held up, is not sent.
-    private func expectSamples(by transport: String) throws -> Bool {
+    private func judgeSamples(by transport: String) throws -> Bool {
       let bench = try Bench()
       let directory = try TemporaryDirectory()
       let (sound, pictures) = (directory.path("sound.raw"), directory.path("pictures.md5"))

@@ -101,8 +101,8 @@ import Testing
     for item in figures { #expect(item.current.packets == 1 && item.current.framesDropped > 100) }
   }
 
-  /// A viewer that is a little late with twenty pictures, and waits in the middle of another one while the next comes. The
-  /// time for which it waits, its figures, and the packets of each picture.
+  /// A viewer that is a little late with twenty pictures, and waits in the middle of another one while the next comes. Returns the time
+  /// for which it waited, its figures, and the packets of each picture; of one of the twenty, if that was dropped.
   private static func waitWithinPicture() throws -> (waited: Duration, figures: DestinationStatistics, packets: [Int]) {
     let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     defer { bench.end() }
