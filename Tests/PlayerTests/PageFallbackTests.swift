@@ -73,6 +73,24 @@
       expectPictures(browser, "noServer")
     }
 
+    @Test func `a browser that takes longer for a picture than the next one needs shows some, and not none`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "\(try UDPPort.free())"])
+      let browser = try Browser(in: program.directory)
+      // An image takes a third of a second, in which three pictures come. Where another takes its place meanwhile, it is never shown.
+      try browser.inject(
+        try PageFaults.script(
+          first: "delete window.RTCPeerConnection;",
+          last: """
+            const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, "src");
+            Object.defineProperty(HTMLImageElement.prototype, "src", { ...source, set(value) {
+              clearTimeout(this.late);
+              this.late = setTimeout(() => source.set.call(this, value), 330);
+            } });
+            """))
+      try browser.open(program.url("/"))
+      expectPictures(browser, "unsupported")
+    }
+
     #if X265
       @Test
       func `a browser that plays no HEVC gets H.264, one that plays neither gets pictures, and a program their URL`()

@@ -9,15 +9,17 @@ const interval = 1000;
 export class Pictures {
   #isOver = false;
   #request = null;
+  #view;
 
   /**
    * @param {string} path where the pictures are
    * @param {HTMLImageElement} image shows them
-   * @param {() => void} shown is called after each picture
+   * @param {() => void} shown is called after each picture that is shown
    * @param {() => Promise<void>} reached comes true once a request is worth while, where one has brought no picture
    */
   constructor(login, path, image, shown, reached) {
-    Object.assign(this, { login, path, image, shown, reached });
+    Object.assign(this, { login, path, reached });
+    this.#view = new NewestPicture(image, shown);
   }
 
   async start() {
@@ -28,11 +30,11 @@ export class Pictures {
       const abort = () => request.abort();
       let timer = setTimeout(abort, patience);
       let hasCome = false;
-      await showPictures(this.login, this.path, this.image, request.signal, () => {
+      await takePictures(this.login, this.path, request.signal, (picture) => {
         clearTimeout(timer);
         timer = setTimeout(abort, patience);
         hasCome = true;
-        this.shown();
+        this.#view.show(picture);
       }).catch(() => {});
       clearTimeout(timer);
       await pause;
@@ -43,40 +45,72 @@ export class Pictures {
   stop() {
     this.#isOver = true;
     this.#request?.abort();
+    this.#view.end();
   }
 }
 
-/** Shows the pictures of one request in `image`, until `signal` ends it. */
-async function showPictures(login, path, image, signal, shown) {
+/**
+ * The newest picture in an image. One that comes while another is being loaded waits for that: a slow browser would otherwise
+ * end each at the next, and show none.
+ */
+class NewestPicture {
+  #url = null;
+  #waiting = null;
+  #isLoading = false;
+
+  constructor(image, shown) {
+    this.image = image;
+    image.onload = () => {
+      shown();
+      this.#next();
+    };
+    image.onerror = () => this.#next();
+  }
+
+  /** @param {Blob} picture takes the place of one that waits */
+  show(picture) {
+    this.#waiting = picture;
+    if (!this.#isLoading) this.#next();
+  }
+
+  #next() {
+    const [picture, former] = [this.#waiting, this.#url];
+    this.#waiting = null;
+    this.#isLoading = picture !== null;
+    if (!picture) return;
+    this.image.src = this.#url = URL.createObjectURL(picture);
+    if (former) URL.revokeObjectURL(former);
+  }
+
+  end() {
+    this.image.onload = this.image.onerror = null;
+    this.#waiting = null;
+    if (this.#url) URL.revokeObjectURL(this.#url);
+  }
+}
+
+/** Takes the pictures of one request, until `signal` ends it. */
+async function takePictures(login, path, signal, taken) {
   const answer = await login.fetch(path, { signal });
   if (!answer.ok) throw new Error(await answer.text());
   const reader = answer.body.getReader();
   let buffer = new Uint8Array(0);
-  let url = null;
   const decoder = new TextDecoder("latin1");
-  try {
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const joined = new Uint8Array(buffer.length + value.length);
+    joined.set(buffer), joined.set(value, buffer.length);
+    buffer = joined;
     for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const joined = new Uint8Array(buffer.length + value.length);
-      joined.set(buffer), joined.set(value, buffer.length);
-      buffer = joined;
-      for (;;) {
-        // A part's headers are short; its length tells where it ends.
-        const head = decoder.decode(buffer.subarray(0, 512));
-        const end = head.indexOf("\r\n\r\n");
-        const length = Number(/content-length: *(\d+)/i.exec(head.slice(0, end))?.[1]);
-        if (end < 0 || !(length >= 0) || buffer.length < end + 4 + length) break;
-        const picture = new Blob([buffer.slice(end + 4, end + 4 + length)], { type: "image/jpeg" });
-        buffer = buffer.slice(end + 4 + length);
-        const former = url;
-        image.src = url = URL.createObjectURL(picture);
-        if (former) URL.revokeObjectURL(former);
-        shown();
-      }
-      if (buffer.length > 16e6) throw new Error("no picture within 16 MB");
+      // A part's headers are short; its length tells where it ends.
+      const head = decoder.decode(buffer.subarray(0, 512));
+      const end = head.indexOf("\r\n\r\n");
+      const length = Number(/content-length: *(\d+)/i.exec(head.slice(0, end))?.[1]);
+      if (end < 0 || !(length >= 0) || buffer.length < end + 4 + length) break;
+      taken(new Blob([buffer.slice(end + 4, end + 4 + length)], { type: "image/jpeg" }));
+      buffer = buffer.slice(end + 4 + length);
     }
-  } finally {
-    if (url) URL.revokeObjectURL(url);
+    if (buffer.length > 16e6) throw new Error("no picture within 16 MB");
   }
 }
