@@ -76,19 +76,25 @@
     @Test func `a browser that takes longer for a picture than the next one needs shows some, and not none`() throws {
       let program = try WatchedProgram(["--webrtc-port", "\(try UDPPort.free())"])
       let browser = try Browser(in: program.directory)
-      // An image takes a third of a second, in which three pictures come. Where another takes its place meanwhile, it is never shown.
+      // An image takes a third of a second, in which three pictures come. One whose place another takes meanwhile is never shown.
       try browser.inject(
         try PageFaults.script(
           first: "delete window.RTCPeerConnection;",
           last: """
             const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, "src");
+            window.replaced = 0;
             Object.defineProperty(HTMLImageElement.prototype, "src", { ...source, set(value) {
+              if (this.late) replaced += 1;
               clearTimeout(this.late);
-              this.late = setTimeout(() => source.set.call(this, value), 330);
+              this.late = setTimeout(() => {
+                this.late = null;
+                source.set.call(this, value);
+              }, 330);
             } });
             """))
       try browser.open(program.url("/"))
       expectPictures(browser, "unsupported")
+      #expect(browser.number("replaced") == 0)
     }
 
     #if X265

@@ -79,9 +79,9 @@
         return try program.pictures()["coded"] == made
       }
       #expect(rests)
-      let made = try program.pictures()["coded"]
+      let made = try #require(try program.pictures()["coded"])
       Thread.sleep(forTimeInterval: 2)
-      #expect(try program.pictures()["coded"] == made)
+      #expect(try program.pictures()["coded"] ?? .max <= made + 1)
     }
 
     @Test func `GStreamer and a client of HTTP 1.0 play the stream, and fps limits it`() throws {

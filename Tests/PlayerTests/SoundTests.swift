@@ -76,7 +76,8 @@
       defer { player.send(SIGKILL) }
       _ = eventually(within: 90) {
         let times = FlashesAndBeeps(player.errorSoFar)
-        return times.flashes.count >= 4 && times.beeps.count >= 4 && times.skews.count >= later + 2 || !player.isRunning
+        return times.flashes.count >= 4 && times.beeps.count >= 4 && times.skews.count >= later + 2
+          && times.skews.count * 2 >= times.judged.count || !player.isRunning
       }
       player.send(SIGINT)
       let result = try player.wait(limit: 60)
@@ -168,7 +169,7 @@
       func peak() throws -> Double {
         let player = try Subprocess.run(
           ["ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-allowed_media_types", "audio"]
-            + ["-i", program.url(), "-t", "5", "-af"]
+            + ["-i", program.url(), "-t", "10", "-af"]
             + ["astats=metadata=1:reset=1,ametadata=print:key=lavfi.astats.Overall.RMS_level:file=-"]
             + ["-f", "null", "-"], in: program.directory)
         #expect(player.status == 0, "\(player.error.suffix(2000))")

@@ -56,33 +56,41 @@ export class Pictures {
 class NewestPicture {
   #url = null;
   #waiting = null;
-  #isLoading = false;
+  /** The time since which one is being loaded; null while none is. */
+  #begun = null;
+  #isOver = false;
 
   constructor(image, shown) {
     this.image = image;
     image.onload = () => {
-      shown();
-      this.#next();
+      try {
+        shown();
+      } finally {
+        this.#next();
+      }
     };
     image.onerror = () => this.#next();
   }
 
   /** @param {Blob} picture takes the place of one that waits */
   show(picture) {
+    if (this.#isOver) return;
     this.#waiting = picture;
-    if (!this.#isLoading) this.#next();
+    // One that is neither loaded nor refused in so long a time never will be.
+    if (this.#begun === null || performance.now() - this.#begun > 10_000) this.#next();
   }
 
   #next() {
     const [picture, former] = [this.#waiting, this.#url];
     this.#waiting = null;
-    this.#isLoading = picture !== null;
+    this.#begun = picture && performance.now();
     if (!picture) return;
     this.image.src = this.#url = URL.createObjectURL(picture);
     if (former) URL.revokeObjectURL(former);
   }
 
   end() {
+    this.#isOver = true;
     this.image.onload = this.image.onerror = null;
     this.#waiting = null;
     if (this.#url) URL.revokeObjectURL(this.#url);

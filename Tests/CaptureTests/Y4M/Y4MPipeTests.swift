@@ -66,7 +66,8 @@ import Testing
         let shared = Unmanaged<SharedInterrupt>.fromOpaque(context).takeRetainedValue()
         // Until the half picture is read, or for a minute.
         var rest = pollfd(fd: shared.pipe, events: Int16(POLLIN), revents: 0)
-        for _ in 0..<60_000 where poll(&rest, 1, 0) > 0 && rest.revents & Int16(POLLIN) != 0 { usleep(1000) }
+        let deadline = Instant.now() + Duration(seconds: 60)
+        while poll(&rest, 1, 0) > 0, rest.revents & Int16(POLLIN) != 0, .now() < deadline { usleep(1000) }
         usleep(50_000)
         shared.interrupt.fire()
         return nil

@@ -16,8 +16,8 @@ not acknowledge the first message, answers the first event together with nonsens
 writes "event" for each), poison=TEXT (acknowledges, and ends the connection at each message with this text; writes "poison" for
 each), huge (acknowledges, and answers a subscription with a PUBLISH of 50 MB and zeros without end; writes "subscribed" for each),
 slow (acknowledges, and the first event only once the client says that it goes; writes "event" for each), limited (by MQTT 5,
-takes packets of 10,000 bytes at most, acknowledges, and writes "large" for a larger one), late (by MQTT 5,
-takes packets of 500 bytes at most, and acknowledges nothing before the first event, and then that one first).
+takes packets of 10,000 bytes at most, acknowledges, and writes "large" for a larger one), late (the same with 500 bytes, but it
+acknowledges nothing before the first event, and then that one first).
 """
 
 import socket
@@ -29,6 +29,8 @@ port, behaviour = int(sys.argv[1]), sys.argv[2]
 ended = []
 # The version of MQTT of each connection.
 versions = {}
+# The longest packet that it takes.
+longest = 500 if behaviour == "late" else 10_000
 # Those that speak MQTT 5.
 five = ("limited", "late", "taken5", "hiccup", "replaced")
 
@@ -111,7 +113,7 @@ def acknowledge(connection):
             if held and rest[4 + length:] == b"offline":
                 connection.sendall(bytes([0x40, 2]) + held)
                 held = b""
-            if size > 10_000:
+            if size > longest:
                 print("large", flush=True)
             if behaviour == "late" and not ended:
                 held = bytes([0x40, 2]) + number + held
@@ -164,8 +166,7 @@ def serve(connection):
             time.sleep(1000)
         if behaviour in ("limited", "late"):
             # The property Maximum Packet Size.
-            most = 500 if behaviour == "late" else 10_000
-            connection.sendall(bytes([0x20, 8, 0, 0, 5, 0x27]) + most.to_bytes(4, "big"))
+            connection.sendall(bytes([0x20, 8, 0, 0, 5, 0x27]) + longest.to_bytes(4, "big"))
             acknowledge(connection)
         if is_five and speaks_five():
             connection.sendall(bytes([0x20, 3, 0, 0, 0]))

@@ -27,11 +27,11 @@ final class Listener: Sendable {
         sequence: [0x67, 0x42, 0x00, 0x0a, 0x96, 0x53, 0x05, 0x89, 0x88], picture: [0x68, 0xc9, 0x63, 0x88]))
     description = SessionDescription(
       payload: .h264(sets), profile: profile, announcement: .rtsp, address: .loopback, port: 0, sessionID: 1)
-    // A short life, so that the players keep the session alive while we watch: GStreamer does so three seconds before its end, which a
+    // A short life, so that the players keep the session alive while we watch: GStreamer does so five seconds before its end, which a
     // busy machine may need.
     table = Mutex(
       SessionTable(
-        configuration: .init(presentations: ["/camera": 1], transports: transports, timeoutSeconds: 15)))
+        configuration: .init(presentations: ["/camera": 1], transports: transports, timeoutSeconds: 20)))
     let (socket, port) = try loopbackListener(backlog: 4)
     (self.socket, self.port) = (socket, port)
     Thread.detachNewThread { [self] in

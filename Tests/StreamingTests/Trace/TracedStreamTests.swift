@@ -202,8 +202,8 @@ import Testing
     try bytes.write(to: URL(fileURLWithPath: clip))
     for (name, source, frames) in [
       ("placeholder", ["--source", directory.path("camera"), "--wait"], nil),
-      // Four seconds: a machine that is held up leaves frames out.
-      ("clip", ["--source", "file:\(clip)", "--loop", "6"], nil),
+      // Six seconds: a machine that is held up leaves frames out.
+      ("clip", ["--source", "file:\(clip)", "--loop", "9"], nil),
       ("quick", ["--source", "file:\(clip)", "--loop", "2", "--rate", "max"], 40),
     ] as [(String, [String], Int?)] {
       let path = directory.path(name)
