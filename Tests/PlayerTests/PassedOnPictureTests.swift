@@ -94,10 +94,11 @@
               if path == "/result": print(query + "\\n", end="", flush=True)
               port = self.server.server_address[1]
               frames = "".join(f"<iframe src=http://{name}:{port}/page></iframe>" for name in ("127.0.0.1", "localhost"))
-              text = f'''<!doctype html><img id=i src="{picture}"><script>
+              # The picture may be there before a script behind it runs.
+              text = f'''<!doctype html><script>
                 const tell = what => fetch("/result?" + location.hostname + "=" + what)
-                i.onload = () => tell(i.naturalWidth); i.onerror = () => tell("none")
-                </script>{frames if path == "/" else ""}'''.encode()
+                </script><img src="{picture}" onload="tell(this.naturalWidth)" onerror="tell('none')">
+                {frames if path == "/" else ""}'''.encode()
               self.send_response(200)
               self.send_header("Content-Type", "text/html")
               self.send_header("Content-Length", str(len(text)))
