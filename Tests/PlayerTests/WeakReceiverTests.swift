@@ -20,13 +20,13 @@ struct WeakReceiverTests {
   ) throws -> String {
     let script = """
       cd '\(directory.url.path)'
-      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=15,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
-        clip.y4m || exit 80
       cat > far.sh <<'END'
       \(far)
       END
       far='sh far.sh'; export far
       \(TwoNetworks.setup)
+      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=15,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
+        clip.y4m || exit 80
       XDG_RUNTIME_DIR="$PWD" '\(nightjarPath)' stream --encoder x264 --source file:clip.y4m --loop 200 --bitrate 1500k \
         --keyframe-interval 1s --name camera --control "$PWD/control" --duration 400s \(options) 2> log > /dev/null &
       stream=$!
@@ -55,8 +55,8 @@ struct WeakReceiverTests {
       cat log >&2
       exit $status
       """
-    let result = try Subprocess.run(
-      ["unshare", "-rn", "sh", "-c", script], in: directory,
+    let result = try TwoNetworks.run(
+      script, in: directory,
       environment: [
         "STATE_DIRECTORY": directory.path("state"), "HOME": directory.url.path,
       ], limit: 400)

@@ -36,14 +36,14 @@ struct WeakViewerTests {
     }
     let script = """
       cd '\(directory.url.path)'
-      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=30,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
-        clip.y4m || exit 80
       cat > far.sh <<'END'
       for i in $(seq 600); do test -e streaming && break; sleep 0.1; done
       exec \(player("10.9.0.1", transport, "far"))
       END
       far='sh far.sh'; export far
       \(TwoNetworks.setup)
+      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=30,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
+        clip.y4m || exit 80
       # A near player that gets no processor for a while is no weak network: its socket keeps seconds of pictures. The
       # far player's socket is in another network, and keeps as little as ever.
       \(TwoNetworks.buffers) || exit 92
@@ -77,7 +77,7 @@ struct WeakViewerTests {
       wait $far_id $near_id
       exit 0
       """
-    let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 400)
+    let result = try TwoNetworks.run(script, in: directory, limit: 400)
     #expect(result.status == 0, "\(result.error)")
     func text(_ name: String) throws -> String {
       try String(contentsOf: directory.url.appendingPathComponent(name), encoding: .utf8)
