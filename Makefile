@@ -37,7 +37,7 @@ run: build ## Installs what is missing, builds, and streams (ARGS="--size 1920x1
 build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/check-swift
 	@scripts/install-packages build
-	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: four to ten minutes on two cores; later builds take less' >&2
+	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: four to eight minutes on two cores, on slow ones more; later builds take less' >&2
 	scripts/build-release --product nightjar
 
 watch: ## Builds the viewer for scripts, .build/release/nightjar-watch, and its manual page.
