@@ -75,7 +75,7 @@ struct RTSPOptions: ParsableArguments {
       "The most viewers of --rtsp and --rtsps at once, for all cameras.",
       discussion: """
         One address may have an eighth of them, or 16 if an eighth is less. The default depends on memory and \
-        descriptors, 1024 at most: 512 with 2 GB.
+        descriptors, 1024 at most: 512 with 2 GB, 256 at most in the service.
         """, valueName: "n"))
   var sessions: String?
 

@@ -164,9 +164,9 @@ package struct RTSPSettings: Hashable, Sendable {
     var limit = rlimit()
     let (pages, size) = (sysconf(CInt(_SC_PHYS_PAGES)), sysconf(CInt(_SC_PAGESIZE)))
     guard pages > 0, size > 0, getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-      return RTSPServerConfiguration.usualSessions(memory: 0, descriptors: 0)
+      return RTSPServerConfiguration.usualSessions(memory: 0, ownMemory: nil, descriptors: 0)
     }
     return RTSPServerConfiguration.usualSessions(
-      memory: UInt64(pages) * UInt64(size), descriptors: UInt64(limit.rlim_cur))
+      memory: UInt64(pages) * UInt64(size), ownMemory: MemoryLimit.ofThisProcess, descriptors: UInt64(limit.rlim_cur))
   }
 }
