@@ -24,18 +24,10 @@ enum TwoNetworks {
   static func run(
     _ script: String, in directory: TemporaryDirectory, environment: [String: String] = [:], limit: Double
   ) throws -> Subprocess.Result {
-    try Subprocess.run(
-      above + ["unshare", "-rn", "sh", "-c", script], in: directory, environment: environment, limit: limit)
+    let words = RequestedPriority.isAllowed ? RequestedPriority.words : []
+    return try Subprocess.run(
+      words + ["unshare", "-rn", "sh", "-c", script], in: directory, environment: environment, limit: limit)
   }
-
-  /// The words before a program that gets a processor at once; none where that is not allowed.
-  private static let above: [String] = {
-    let words = ["chrt", "-r", "1"]
-    guard let directory = try? TemporaryDirectory(),
-      let result = try? Subprocess.run(words + ["true"], in: directory, limit: 60), result.status == 0
-    else { return [] }
-    return words
-  }()
 
   /// `true` if this machine lets its users make such networks, for a program that has x264.
   static var isPossible: Bool { abilities.contains("networks") }

@@ -8,9 +8,7 @@ import Testing
   /// `true` if this process may set limits and become another user.
   static let isRoot = getuid() == 0
   /// `true` if it may give real-time priority, which some containers do not allow.
-  static let givesRealTime =
-    isRoot
-    && (try? Subprocess.run(["chrt", "-r", "1", "true"], in: TemporaryDirectory()).status) == 0
+  static let givesRealTime = isRoot && RequestedPriority.isAllowed
   /// `true` if it may raise limits.
   static let raisesLimits =
     isRoot
