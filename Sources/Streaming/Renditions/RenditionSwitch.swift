@@ -26,6 +26,11 @@ package struct RenditionSwitch {
   /// `true` if that key frame was the last picture.
   private var isKeyFrameLast: Bool
 
+  /// The time from the first full picture that was left out last to the next one that was taken; `end` is nil before that.
+  private var leftOut: (begin: Instant, end: Instant?)?
+  /// The number of pictures that the stream has had in neither rendition, and that are not counted yet.
+  private var lost = 0
+
   private let frameInterval: Duration
   /// The times between the last three pictures; nil where there were fewer.
   private var intervals: (Duration?, Duration?)
@@ -61,7 +66,14 @@ package struct RenditionSwitch {
     (present, wanted, waitsSince, leavesOutSince, lacksKeyFrame) = (.full, .full, nil, nil, false)
   }
 
-  /// Returns `true` if the stream takes the picture that begins with `unit`.
+  /// Returns the number of pictures since the last call that the stream has had in neither rendition: the full one was left out, and the
+  /// small one could not be taken, or came after the return to full pictures.
+  package mutating func takeLost() -> Int {
+    defer { lost = 0 }
+    return lost
+  }
+
+  /// Returns `true` if the stream takes the picture that begins with `unit`, and counts for ``takeLost()``.
   ///
   /// - Parameters:
   ///   - source: the rendition of the picture.
@@ -69,6 +81,22 @@ package struct RenditionSwitch {
   ///   - last: the time of the stream's last picture.
   ///   - isLosing: `true` if the viewer has not got the last picture.
   package mutating func takes(
+    _ unit: borrowing AccessUnit, of source: Rendition, keyFrameTime: Instant?, after last: Instant?, isLosing: Bool,
+    at now: Instant
+  ) -> Bool {
+    let isTaken = accepts(unit, of: source, keyFrameTime: keyFrameTime, after: last, isLosing: isLosing, at: now)
+    switch (source, isTaken) {
+    case (.full, true): if leftOut?.end == nil { leftOut?.end = unit.timestamp }
+    case (.full, false): if leftOut == nil || leftOut?.end != nil { leftOut = (unit.timestamp, nil) }
+    case (.small, false):
+      if let leftOut, unit.timestamp >= leftOut.begin, leftOut.end.map({ unit.timestamp < $0 }) ?? true { lost += 1 }
+    case (.small, true): break
+    }
+    return isTaken
+  }
+
+  /// Returns `true` if the stream takes the picture, and changes the rendition where it does.
+  private mutating func accepts(
     _ unit: borrowing AccessUnit, of source: Rendition, keyFrameTime: Instant?, after last: Instant?, isLosing: Bool,
     at now: Instant
   ) -> Bool {

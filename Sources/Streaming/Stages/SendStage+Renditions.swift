@@ -155,6 +155,9 @@ extension SendStage {
       output.renditions?.takes(
         unit, of: source, keyFrameTime: small?.keyFrameTime, after: output.lastPicture?.timestamp, isLosing: isLosing,
         at: now) == true
+    if let lost = output.renditions?.takeLost(), lost > 0 {
+      for viewer in output.viewers where viewer.hasBegun { viewer.figures.update { $0.framesDropped += lost } }
+    }
     if isTaken, source != before { for viewer in output.viewers { noteRendition(source, of: viewer) } }
     return isTaken
   }

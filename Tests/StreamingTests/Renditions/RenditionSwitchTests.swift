@@ -77,6 +77,8 @@ import Testing
     stream.offer(.small, 8, key: 1)
     #expect(stream.taken == ["F0", "F1", "F2", "s3", "s4", "s5", "s6", "F7", "F8"])
     #expect(!stream.change.isSmall)
+    let lost = stream.change.takeLost()
+    #expect(lost == 0)
   }
 
   @Test func `a small key frame that was announced too late is none to change at`() {
@@ -108,6 +110,9 @@ import Testing
     #expect(stream.taken == ["F0"], "the same identifier as the picture before")
     stream.offer(.small, 3, key: 0)
     #expect(stream.taken == ["F0", "s3"])
+    // Both pictures that came in neither rendition are counted, once.
+    let lost = [stream.change.takeLost(), stream.change.takeLost()]
+    #expect(lost == [2, 0])
     // What lies between two of them does not count for a viewer that has not got it.
     stream.offer(.small, 4)
     stream.want(.full, 4)
@@ -117,6 +122,26 @@ import Testing
     stream.isLosing = false
     stream.offer(.full, 5, key: 0)
     #expect(stream.taken.last == "F5")
+  }
+
+  @Test func `small pictures that come after the return to full ones are counted as lost`() {
+    var stream = Stream()
+    stream.offer(.full, 0, key: 0)
+    stream.want(.small, 0)
+    stream.announced = 1
+    stream.offer(.full, 1)
+    stream.offer(.small, 1, key: 1)
+    stream.want(.full, 1)
+    // So late that the return no longer waits for them.
+    for number in 2...94 { stream.offer(.full, number) }
+    stream.offer(.full, 95, key: 0)
+    #expect(stream.taken == ["F0", "s1", "F95"])
+    let before = stream.change.takeLost()
+    for number in 93...95 { stream.offer(.small, number) }
+    stream.offer(.full, 96)
+    stream.offer(.small, 96)
+    let lost = stream.change.takeLost()
+    #expect(before == 0 && lost == 2)
   }
 
   @Test func `an announced key frame that cannot be taken, or does not come, is to be requested again`() {
