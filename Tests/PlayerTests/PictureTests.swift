@@ -134,7 +134,7 @@
         return coded >= before + 10
       }
       let rate = Double(coded - before) / Date().timeIntervalSince(start)
-      #expect(areCoded && rate < 40, "\(coded) \(before) \(rate)")
+      #expect(areCoded && rate > 0.5 && rate < 40, "\(coded) \(before) \(rate)")
       for viewer in viewers { viewer.send(SIGKILL) }
       let haveGone = try eventually { try program.pictures()["viewers"] == 0 }
       let rest = try program.control("viewers")
