@@ -24,7 +24,7 @@ package struct RTSPSettings: Hashable, Sendable {
   package var requiresEncryption = false
   /// The suite of SRTP; nil for the default.
   package var suite: OfferedSuite?
-  /// The limit of sessions; nil for as many as the host has resources for.
+  /// The limit of sessions; nil for as many as the memory and the descriptors of this process suffice for.
   package var sessions: Int?
 
   /// The default ports. RFC 2326 assigns 554 and RFC 7826 322, which only root may open.

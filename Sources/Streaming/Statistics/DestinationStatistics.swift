@@ -24,7 +24,7 @@ package struct DestinationStatistics: Sendable {
   /// Frames of which all packets were sent, or were lost one by one.
   package var frames = 0
   /// Frames that the destination lost, whole or in part: because it was too slow for them, because they followed one
-  /// that it had lost, or because there was no route.
+  /// that it had lost, because they came in neither size while its size changed, or because there was no route.
   package var framesDropped = 0
   /// `true` if the destination is losing frames because it takes them too slowly.
   package var isSlow = false
